@@ -1,7 +1,6 @@
-"""A collector for OpenTelemetry's protocol over HTTP: keeps in memory what it is sent, decoded.
+"""A collector for OpenTelemetry's protocol over HTTP: keeps what it receives in memory, decoded.
 
-What a test asks of a collector, and no more: traces, logs and metrics as protobuf, plain or gzipped, each answered by
-200.
+Only what tests need: traces, logs and metrics as protobuf, plain or gzipped, each answered with 200.
 """
 
 import gzip
@@ -55,7 +54,7 @@ class ReceivedPoint:
 
 @dataclass(slots=True)
 class Collector:
-    """Listens from its making until `close`."""
+    """Listens from its creation until `close`."""
 
     spans: list[ReceivedSpan] = field(default_factory=list)
     lines: list[ReceivedLine] = field(default_factory=list)
@@ -91,7 +90,7 @@ class Collector:
             self._server.server_close()
 
     def take(self, path: str, body: bytes) -> bool:
-        """Keep what was sent to that path; whether it is one that there is."""
+        """Keep what was sent to that path; whether the path exists."""
         if path == "/v1/traces":
             self.spans += _spans_of(ExportTraceServiceRequest.FromString(body))
         elif path == "/v1/logs":

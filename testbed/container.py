@@ -1,8 +1,8 @@
 """Runs a pod's container from the image's file tree, as a kubelet and its runtime would, where there is neither.
 
-A mount and a process namespace of its own; the tree read-only beneath it; the pod's user, no rights of root and none to
-be had; the pod's variables, arguments and volumes. The network is the machine's: every pod has an address of its own on
-loopback. Needs root on Linux, for the namespaces. What a container runtime does besides (cgroups, seccomp) is not done.
+Its own mount and process namespaces; the tree read-only beneath them; the pod's user, without root's rights or a way to
+get them; the pod's variables, arguments and volumes. The network is the machine's: every pod has its own loopback
+address. Needs root on Linux, for the namespaces. Other work of a container runtime (cgroups, seccomp) is not done.
 """
 
 import os
@@ -24,7 +24,7 @@ _DEVICES: Final = ("null", "zero", "random", "urandom")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Surroundings:
-    """What a kubelet adds to what the pod says."""
+    """What a kubelet adds to the pod's spec."""
 
     image: Path  # the tree
     folder: Path  # of this container
@@ -34,7 +34,7 @@ class Surroundings:
 
 
 def can_run() -> str:
-    """Empty, or why no container can be run here."""
+    """Empty, or why no container can run here."""
     if sys.platform != "linux" or os.geteuid() != 0:
         return "namespaces and mounts need root on Linux"
     tried = subprocess.run(
@@ -116,7 +116,7 @@ def _mounts(pod: Json, container: Json, around: Surroundings) -> list[str]:
 
 
 def _variables(pod: Json, container: Json, address: str) -> dict[str, str]:
-    """The container's, with the fields of the pod that they name."""
+    """The container's variables, with the fields of the pod that they name."""
     fields = {
         "metadata.name": pod["metadata"]["name"],
         "metadata.namespace": pod["metadata"]["namespace"],

@@ -56,7 +56,7 @@ def network(plane_folder: Path, port: int) -> ClusterNetwork:
 
 
 async def network_plays(plane_folder: Path, process: "subprocess.Popen[bytes]") -> None:
-    """Wait until the process that plays the network takes calls: before, the API server answers 503 for the Service."""
+    """Wait until the process that plays the network accepts calls; until then the API server answers 503."""
     deadline = time.monotonic() + READY_SECONDS
     while not await _takes_calls(_socket(plane_folder)):
         if process.poll() is not None:

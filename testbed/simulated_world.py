@@ -1,5 +1,5 @@
-"""A simulated world in the hands of a test: beside what a person can do to it, objects that no API server would take,
-clouds without capacity, and kubelets that fall silent.
+"""A simulated world as a test uses it: everything a person can do, and objects that no API server would accept, clouds
+without capacity, and kubelets that fall silent.
 
 Tests use nothing but this: tables and columns may change.
 """
@@ -43,7 +43,7 @@ class SimulatedWorld(world.SimulatedWorld):
         self.patch("Node", node, {"status": {"conditions": [condition]}}, "status")
 
     def declare_catalogue(self, declaration: Mapping[str, Any]) -> None:
-        """What this world sells, in place of the default types: see `declared` for the form. To be called before the
+        """What this world sells, instead of the default types: see `declared` for the form. To be called before the
         world is opened."""
         text = orjson.dumps(declaration).decode()
         declared(text)  # a declaration that cannot be read fails here, not where the world is opened next
@@ -62,20 +62,20 @@ class SimulatedWorld(world.SimulatedWorld):
         self._run(statement, instance_type, zone, capacity_type)
 
     def end_sell_outs(self) -> None:
-        """The cloud has capacity for everything again; shortages that were noticed last until they are forgotten."""
+        """The cloud has capacity for everything again; noticed shortages last until they are forgotten."""
         self._run("DELETE FROM famines")
 
     def forget_shortages(self) -> None:
-        """What launches have learned of sold-out offerings is forgotten before its time."""
+        """Forget early what launches have learned of sold-out offerings."""
         self._run("DELETE FROM shortages")
 
     def mend(self) -> None:
-        """No call fails any more on order."""
+        """Calls no longer fail on order."""
         self._run("DELETE FROM faults")
 
     def hasten(self, claim: str = EVERY) -> None:
-        """What a claim's instance would take its time for happens now: it boots and joins, also where it was never to;
-        one that is terminating ends."""
+        """A claim's instance now does at once what would take it time: it boots and joins, even if it was never to; a
+        terminating one ends."""
         now, which = self._clock(), "state IN ({}) AND ? IN (claim_name, '*')"
         living, leaving = which.format("'pending', 'running'"), which.format("'terminating'")
         self._run(f"UPDATE instances SET boots = ?, joins = 1 WHERE {living}", now, claim)

@@ -128,7 +128,7 @@ def folder_of(name: str) -> Path:
 
 
 async def start(folder: Path, *, worker: bool = True, settings: PlaneSettings | None = None) -> Everything:
-    """Start all parts in order; what was started is taken down again where one fails."""
+    """Start all parts in order; if one fails, those already started are stopped again."""
     folder.mkdir(parents=True, exist_ok=True)
     if (folder / STATE).exists():
         await stop(folder)
@@ -191,7 +191,7 @@ async def with_worker(everything: Everything) -> Everything:
 
 
 async def _with_service(everything: Everything) -> Everything:
-    """Make the Service of the workers, and what takes its calls to the one that was started; wait until it does."""
+    """Create the workers' Service, and the process that leads its calls to the started worker; wait until it does."""
     async with ApiClient(everything.plane.kubeconfig, user_agent="dovetail-testbed") as api:
         await make_service(api)
     leading = [sys.executable, "-m", "testbed.service", str(everything.plane.folder), everything.url.rpartition(":")[2]]
@@ -224,7 +224,7 @@ def lines_to_type(everything: Everything) -> list[str]:
 
 
 async def install(plane: PlaneState) -> None:
-    """Our kinds, and the worker's rights."""
+    """Install our kinds, and the worker's rights."""
     async with ApiClient(plane.kubeconfig, user_agent="dovetail-testbed") as api:
         for file in sorted((ROOT / "deploy" / "crds").glob("*.yaml")):
             await _create(
@@ -244,7 +244,7 @@ def _established(answer: ApiResponse) -> bool:
 
 
 async def give_rights(api: ApiClient, user: str, roles: list[Json]) -> None:
-    """Create the roles where they do not exist, and give them to that user."""
+    """Create the roles that do not exist, and grant them to that user."""
     for role in roles:
         await _create(api, _path(role), role)
         binding = _binding(role, user)
@@ -275,7 +275,7 @@ async def _create(api: ApiClient, path: str, body: Json) -> None:
 
 
 async def _worker_ready(log: Path, process: "subprocess.Popen[bytes]") -> None:
-    """Until it says that it serves."""
+    """Wait until it reports that it serves."""
     deadline = time.monotonic() + READY_SECONDS
     while time.monotonic() < deadline:
         text = log.read_text() if log.exists() else ""
@@ -303,7 +303,7 @@ async def stop(folder: Path) -> bool:
 
 
 async def lose_database(everything: Everything) -> Everything:
-    """Temporal's server goes and its database with it; another starts with nothing. Workers are the caller's matter."""
+    """Lose Temporal's server and its database; another starts empty. The caller takes care of the workers."""
     await stop_process(everything.processes["temporal"], STOP_SECONDS)
     for old in everything.folder.glob("temporal*.db*"):
         old.unlink()
@@ -311,7 +311,7 @@ async def lose_database(everything: Everything) -> Everything:
 
 
 async def limit_temporal(everything: Everything, limits: Mapping[str, int]) -> Everything:
-    """Temporal's server starts again at another address, with its database and these limits."""
+    """Restart Temporal's server at another address, with its database and these limits."""
     await stop_process(everything.processes["temporal"], STOP_SECONDS)
     return await _with_temporal(everything, limits)
 
@@ -366,7 +366,7 @@ async def _command(asked: argparse.Namespace) -> int:
 
 
 def main() -> int:
-    """Parse and run; a part that does not come up is one line."""
+    """Parse and run; a part that does not come up is reported in one line."""
     parser = argparse.ArgumentParser(prog="python -m testbed.up", description="Everything on real servers.")
     parser.add_argument("command", choices=("start", "stop"))
     parser.add_argument("--name", default="default", help="sets of different names run side by side")

@@ -62,7 +62,7 @@ class ClassStore:
         return self._store(name, {"metadata": meta, "spec": spec, "status": (before or {}).get("status", {})})
 
     def delete(self, name: str = "default") -> None:
-        """As kubectl does: gone at once without finalizers."""
+        """Like kubectl: gone at once without finalizers."""
         raw = self.objects[name]
         if not raw["metadata"].get("finalizers"):
             del self.objects[name]

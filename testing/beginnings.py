@@ -1,7 +1,7 @@
-"""Plays of every cause for which a node leaves under every rule that may hold it, through the doors that decide.
+"""Scenes of every cause for which a node leaves under every rule that may hold it, through the code that decides.
 
-Each play is a small cluster in which a node would leave now for that cause alone; each rule changes the cluster so that
-it holds, without knowing which play it meets.
+Each scene is a small cluster in which a node would leave now for that cause alone; each rule changes the cluster so
+that the rule holds, without knowing which scene it changes.
 """
 
 from collections.abc import Callable, Mapping

@@ -1,4 +1,4 @@
-"""Small clusters for the tests of disruption: valid by default, a test says only what matters to it.
+"""Small clusters for the tests of disruption: valid by default, so that a test names only what matters to it.
 
 Nodes come as a pair of Node and NodeClaim that are launched, registered, initialised and ready. An impossible request
 is an error here, not a surprise later.
@@ -157,7 +157,7 @@ OWNERS: Final = {
 
 
 def a_pod(node: str = "", cpu: str = "1", name: str = "", **changes: Any) -> Pod:
-    """A running pod of a ReplicaSet on that node; without a node one that the scheduler gave up on."""
+    """A running pod of a ReplicaSet on that node; without a node, one that the scheduler gave up on."""
     number = next(_uids)
     owner = changes.pop("owner", "ReplicaSet")
     shape = PodShape(namespace=changes.pop("namespace", "default"), labels=changes.pop("labels", {"app": "x"}))
@@ -197,7 +197,7 @@ def a_world(
     pdbs: Iterable[PodDisruptionBudget] = (),
     **changes: Any,
 ) -> Snapshot:
-    """The cluster of these things."""
+    """The cluster with these objects."""
     pairs, pools = list(pairs), list(pools) or [a_pool()]
     types = changes.pop("types", TYPES)
     world = Snapshot(

@@ -1,7 +1,7 @@
 """Orders for faults: what a test wants to happen, and where; and the record of what did.
 
-Written by tests into a file that the worker under test reads at each of its points, so that an order can be given while
-it runs. A kill is carried out once: its record, written just before, says when and whom it struck.
+Tests write them into a file that the worker under test reads at each of its points, so that an order can be given while
+it runs. A kill is carried out once: its record, written just before, names the time and the workflows hit.
 """
 
 import json
@@ -16,11 +16,11 @@ VARIABLE = "DOVETAIL_TEST_FAULTS"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kill:
-    """Kill the worker (-9) when `count` have arrived at a point; all of them stand there when it strikes.
+    """Kill the worker (-9) when `count` have arrived at a point; all of them wait there when it happens.
 
     Points: before:STEP, after:STEP (its effect is made, its answer is lost), during:STEP (one second in),
     answered:launch (the cloud has launched, nothing is written down), answered:terminate (the instance is gone, its
-    claim stands), calls:STEP, starts:WORKFLOW and started:WORKFLOW (before a step, a child or the workflow that a
+    claim still exists), calls:STEP, starts:WORKFLOW and started:WORKFLOW (before a step, a child or the workflow that a
     step starts is begun, and after it has begun).
     """
 

@@ -42,7 +42,7 @@ STATE = "EC2 Instance State-change Notification"
 
 @workflow.defn(name=TERMINATE_NODE, sandboxed=False)
 class Ending:
-    """In the place of TerminateNode, which has tests of its own."""
+    """Replaces TerminateNode, which has tests of its own."""
 
     @workflow.run
     async def run(self, given: ClaimInput) -> None:
@@ -84,12 +84,12 @@ class Scene:
         )
 
     def deletes(self) -> list[str]:
-        """Every delete of a claim that was asked for, in order."""
+        """Every requested delete of a claim, in order."""
         return [line.removeprefix("delete claim ") for line in self.world.ledger if line.startswith("delete claim")]
 
     @asynccontextmanager
     async def worker(self, queue: Queue) -> AsyncIterator[WorkflowHandle[Any, Any]]:
-        """Serve the cluster's queues, Interruptions running; leaving it is a worker that is gone."""
+        """Serve the cluster's queues, with Interruptions running; on leaving, the worker is gone."""
         claims: Any = FakeClaims(self.world)
         view: Any = self
         answering = AnswerInterruptions(view, claims, queue, time.time)

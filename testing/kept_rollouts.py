@@ -1,4 +1,4 @@
-"""NodeRollouts as the API server keeps them: what is not written does not outlive the look that knew it."""
+"""NodeRollouts as the API server keeps them: what is not written is lost after the look that knew it."""
 
 from typing import Any
 
@@ -39,14 +39,14 @@ def whole(rollout: Rollout) -> Json:
 
 
 def without_none(found: Any) -> Any:
-    """As a merge patch leaves it."""
+    """As it is after a merge patch."""
     if isinstance(found, dict):
         return {key: without_none(value) for key, value in found.items() if value is not None}
     return [without_none(each) for each in found] if isinstance(found, list) else found
 
 
 def kept(rollout: Rollout) -> Rollout:
-    """What another worker reads of it, of whatever version."""
+    """What another worker reads of it, whatever its version."""
     found = parse_rollout(whole(rollout))
     assert not found.fault, found.fault
     return found

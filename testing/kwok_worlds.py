@@ -107,7 +107,7 @@ class NodePort:
 
 @dataclass(kw_only=True)
 class KwokParts:
-    """A cloud, and what a test moves."""
+    """A cloud, and the parts that a test changes."""
 
     nodes: StoredNodes = field(default_factory=StoredNodes)
     classes: dict[str, Json] = field(default_factory=dict)

@@ -1,1 +1,1 @@
-"""What runs beside the steps for as long as the process does: how it is kept running, and what is said of it."""
+"""What runs beside the steps for as long as the process does: how it is kept running, and how its state is reported."""

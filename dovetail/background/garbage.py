@@ -1,4 +1,4 @@
-"""Work that the garbage collector must not come into."""
+"""Work that the garbage collector must not interrupt."""
 
 import gc
 from collections.abc import Iterator
@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 @contextmanager
 def uncollected() -> Iterator[None]:
-    """Without the collector, in all threads: for what awaits nothing and is over within a second."""
+    """Without the collector, in all threads: for code that awaits nothing and finishes within a second."""
     on = gc.isenabled()
     gc.disable()
     try:

@@ -57,7 +57,7 @@ class LoopWatch:
         self.begin()
 
     def look(self) -> None:
-        """See what the loop does, where it is late."""
+        """Look at what the loop does, if it is late."""
         late = self.clock() - self._due
         if late < LATE_SECONDS - TICK_SECONDS:
             return
@@ -74,7 +74,7 @@ class LoopWatch:
 
 
 def calls(frame: FrameType) -> str:
-    """What goes on there, the innermost call first."""
+    """The calls in progress there, the innermost first."""
     return " < ".join(_lines(frames_from(frame, MOST_FRAMES)))
 
 
@@ -98,7 +98,7 @@ def _lines(frames: Iterable[FrameType]) -> Iterator[str]:
 
 
 async def watch_loop() -> None:
-    """Watch over the running loop, until cancelled."""
+    """Watch the running loop, until cancelled."""
     watch, ended = LoopWatch(threading.get_ident()), threading.Event()
     watch.begin()
 

@@ -97,7 +97,7 @@ class NoticeQueue:
         return [self._waiting.pop(key) for key in list(islice(chain(others, of_pods), AT_ONCE))]
 
     async def _rest(self, seconds: float) -> None:
-        """Until then, or until the worker stops."""
+        """Wait that long, or until the worker stops."""
         try:
             async with asyncio.timeout(min(seconds, LONGEST_REST)):
                 await self._closing.wait()

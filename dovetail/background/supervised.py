@@ -41,7 +41,7 @@ class TaskHealth:
     ended: bool = False  # it has done what it had to do, or was stopped
 
     def trouble(self) -> str:
-        """What fails now, in a line; empty where the task is well."""
+        """The current failure, in a line; empty if the task is well."""
         ago = monotonic() - self.failed_at
         if self.ended or not self.failures or ago >= WELL_SECONDS:
             return ""

@@ -23,7 +23,7 @@ class Pair:
     serial: int
 
     def put_over(self, other: "Pair") -> None:
-        """Take the other's place on the disk, as a tool that renews certificates does: first the one file, then the
+        """Replace the other's files on disk, as a tool that renews certificates does: first one file, then the
         other."""
         other.certificate.write_bytes(self.certificate.read_bytes())
         other.key.write_bytes(self.key.read_bytes())
@@ -52,7 +52,7 @@ class Authority:
         return self._sign(name, x509.SubjectAlternativeName(names))
 
     def client(self, name: str, *, ended: bool = False) -> Pair:
-        """For a client of that name; `ended`: its time has passed."""
+        """For a client of that name; `ended`: it has expired."""
         return self._sign(name, x509.SubjectAlternativeName([x509.DNSName(name)]), ended=ended)
 
     def _sign(self, name: str, names: x509.SubjectAlternativeName, ended: bool = False) -> Pair:

@@ -19,7 +19,7 @@ def skewed(command: Sequence[str], seconds: float) -> list[str]:
 
 
 def jumping(command: Sequence[str], file: Path) -> list[str]:
-    """The same command with a clock that is as far ahead as the file says, at any time."""
+    """The same command with a clock that is always as far ahead as the file says."""
     return _with_clock(command, str(file))
 
 
@@ -31,7 +31,7 @@ def _with_clock(command: Sequence[str], offset: str) -> list[str]:
 
 
 def set_clock(file: Path, seconds: float) -> None:
-    """The clock of the worker that was started with that file is now so far ahead."""
+    """Set how far ahead the clock is of the worker started with that file."""
     new = file.with_suffix(".new")
     new.write_text(str(seconds))
     new.replace(file)

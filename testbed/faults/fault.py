@@ -1,4 +1,4 @@
-"""What a sick server does to a request, as data: a random day draws these."""
+"""What a sick server does to a request, as data, so that a random day can draw faults."""
 
 import random
 import re
@@ -28,7 +28,7 @@ class Fault:
     cut_after: int | None = None
 
     def hits(self, method: str, path: str, chance: random.Random) -> bool:
-        """Whether this request meets the fault."""
+        """Whether the fault applies to this request."""
         return self.method in ("", method) and bool(re.search(self.path, path)) and chance.random() < self.share
 
 
@@ -41,7 +41,7 @@ class Sickness:
     done: list[tuple[Fault, str, str]] = field(default_factory=list)  # fault, method, path
 
     def met_by(self, method: str, path: str) -> Fault | None:
-        """The fault that this request meets; the one that came last counts."""
+        """The fault that applies to this request; the latest one counts."""
         for fault in reversed(self.faults):
             if fault.hits(method, path, self.chance):
                 self.done.append((fault, method, path))

@@ -1,8 +1,8 @@
-"""Stands before a server that speaks HTTP, and hurts the requests that its faults name.
+"""Stands before an HTTP server, and disturbs the requests that its faults name.
 
-Plain HTTP towards the worker; towards the server whatever the server speaks. Answers are passed on as they come, so a
-watch is a watch. A stream that was opened before a fault began is broken off when it matches: a sick server is sick for
-those who are connected as well.
+Plain HTTP towards the worker; towards the server whatever the server speaks. Answers are passed on as they arrive, so
+watches work. A stream that was opened before a fault began is broken off if it matches: a sick server is sick for
+connected clients as well.
 """
 
 import asyncio
@@ -63,7 +63,7 @@ class HttpProxy(Sickness):
         return await cls.to(cluster["server"], tls)
 
     def kubeconfig(self, folder: Path) -> Path:
-        """A file that leads a client here."""
+        """A kubeconfig that leads a client here."""
         path = folder / f"proxy-{self.url.rpartition(':')[2]}.kubeconfig"
         content = {
             "apiVersion": "v1",
@@ -77,7 +77,7 @@ class HttpProxy(Sickness):
         return path
 
     async def close(self) -> None:
-        """Break off what is under way, and stop."""
+        """Break off everything in progress, and stop."""
         for task in list(self._open):
             task.cancel()
         if self._runner is not None:
@@ -146,7 +146,7 @@ async def _copy(answer: aiohttp.ClientResponse, response: web.StreamResponse, cu
 
 
 def _broken_off(request: web.BaseRequest) -> web.Response:
-    """Close the connection without a word; what is returned reaches nobody."""
+    """Close the connection without an answer; the returned value reaches nobody."""
     if request.transport is not None:
         request.transport.abort()
     return web.Response()

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 @contextmanager
 def paused(process: "subprocess.Popen[bytes]") -> Iterator[None]:
-    """Stopped within the block; it goes on afterwards and knows nothing of it."""
+    """Stopped within the block; afterwards it continues without noticing."""
     process.send_signal(signal.SIGSTOP)
     try:
         yield

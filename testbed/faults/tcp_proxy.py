@@ -1,4 +1,4 @@
-"""Stands before a server of any protocol and hurts its connections: Temporal's gRPC, above all."""
+"""Stands before a server of any protocol and disturbs its connections: mainly Temporal's gRPC."""
 
 import asyncio
 from collections.abc import Iterator
@@ -34,7 +34,7 @@ class TcpProxy(Sickness):
         return f"{self._host}:{self._port}"
 
     def lead_to(self, address: str) -> None:
-        """From now on before another server, or the same one at another address; open connections are broken off."""
+        """Lead to another server from now on, or to the same one elsewhere; open connections are broken off."""
         host, _, port = address.rpartition(":")
         self._host, self._port = host, int(port)
         for task in list(self._connections):
@@ -51,7 +51,7 @@ class TcpProxy(Sickness):
 
     @contextmanager
     def sick(self, *faults: Fault) -> Iterator[None]:
-        """These faults are in force within the block. Open connections fall silent or are broken off with it."""
+        """These faults are in force within the block. Open connections fall silent or are broken off when it begins."""
         with super().sick(*faults):
             for task, silent in list(self._connections.items()):
                 fault = self.met_by("", "")
@@ -97,7 +97,7 @@ class TcpProxy(Sickness):
 async def _flow(
     reader: asyncio.StreamReader, writer: asyncio.StreamWriter, delay: float, silent: asyncio.Event, left: int | None
 ) -> None:
-    """Bytes one way, each portion later by the delay; nothing more once the connection is silent."""
+    """Bytes in one direction, each portion delayed; nothing more once the connection is silent."""
     while chunk := await reader.read(_CHUNK):
         await asyncio.sleep(delay)
         if silent.is_set():

@@ -31,7 +31,7 @@ class TlsProxy(TcpProxy):
 
     @classmethod
     async def before(cls, address: str, server: Pair, clients_of: Path | None = None) -> "TlsProxy":
-        """A proxy before host:port with that certificate. `clients_of`: the authority whose clients alone it serves."""
+        """A proxy before host:port with that certificate. `clients_of`: it serves only this authority's clients."""
         host, _, port = address.rpartition(":")
         tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         tls.load_cert_chain(server.certificate, server.key)
@@ -45,7 +45,7 @@ class TlsProxy(TcpProxy):
         return proxy
 
     def withdraw(self, serial: int) -> None:
-        """Refuse this certificate from now on; what is open with it is broken off."""
+        """Refuse this certificate from now on; its open connections are broken off."""
         self.withdrawn.add(serial)
         for task, held in list(self._by_serial.items()):
             if held == serial:
@@ -73,7 +73,7 @@ class _TlsStream:
         self._tls = tls.wrap_bio(self._incoming, self._outgoing, server_side=True)
 
     async def shake_hands(self) -> int | None:
-        """The serial number of the client's certificate, 0 without one; None where the client was refused."""
+        """The serial number of the client's certificate, 0 without one; None if the client was refused."""
         while True:
             try:
                 self._tls.do_handshake()

@@ -35,7 +35,7 @@ def module() -> str:
 
 
 def all_specs(program: Path, folder: Path) -> list[str]:
-    """Every spec's full text, in an order that stays; none is run."""
+    """Every spec's full text, in a fixed order; none is run."""
     report = folder / "specs.json"
     said = subprocess.run(
         [str(program), "-ginkgo.dry-run", "-ginkgo.seed=1", f"-ginkgo.json-report={report}"],
@@ -49,7 +49,7 @@ def all_specs(program: Path, folder: Path) -> list[str]:
 
 
 async def run(program: Path, folder: Path, specs: Sequence[str], lanes: int, known: Callable[[Outcome], None]) -> None:
-    """Run these in this order, some beside one another; `known` hears of each outcome at once."""
+    """Run these in this order, some of them concurrently; `known` receives each outcome at once."""
     waiting = list(specs)
 
     async def work(lane: Lane) -> None:
@@ -93,7 +93,7 @@ async def _command(asked: argparse.Namespace) -> int:
 
 
 def main() -> int:
-    """Parse and run; what cannot be had is one line."""
+    """Parse and run; anything unavailable is reported in one line."""
     parser = argparse.ArgumentParser(prog="python -m testbed.peer", description="Karpenter's suites against Dovetail.")
     parser.add_argument("--only", default="", help="specs whose text has this in it")
     parser.add_argument("--lanes", type=int, default=LANES, help="how many specs run beside one another")

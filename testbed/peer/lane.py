@@ -71,7 +71,7 @@ class Lane:
         await stop(self.folder)
 
     async def _started(self) -> Everything:
-        """On a crowded machine a worker may be too late to serve; then all begins anew, a few times."""
+        """On a busy machine a worker may be ready too late; then everything restarts, a few times."""
         for last in range(1 - _STARTS, 1):
             try:
                 return await self._start()
@@ -112,7 +112,7 @@ class Lane:
                     await process.wait()
 
     def _keep(self, spec: str) -> None:
-        """The logs of a failure, before the next start takes them away."""
+        """Keep the logs of a failure before the next start removes them."""
         kept = self.folder.parent / "failed" / "".join(c if c.isalnum() else "-" for c in spec)[:120]
         kept.mkdir(parents=True, exist_ok=True)
         for name in ("spec.log", "worker.log"):

@@ -1,4 +1,4 @@
-"""What the suites' program (Ginkgo's) is asked, and what its report says."""
+"""How the suites' program (Ginkgo's) is called, and how its report is read."""
 
 import json
 import re
@@ -22,7 +22,7 @@ class Outcome:
 
 
 def focus(spec: str) -> str:
-    """The pattern that this spec's full text matches, and no longer one that begins in the same way."""
+    """The pattern that matches this spec's full text, and no longer one that begins in the same way."""
     return _SPECIAL.sub(r"\\\1", spec) + "$"
 
 
@@ -32,7 +32,7 @@ def listed(report: Path) -> list[str]:
 
 
 def outcome(report: Path, spec: str) -> Outcome | None:
-    """That of the one spec that was run; None where the report does not have it."""
+    """The outcome of the one spec that was run; None if the report does not have it."""
     for each in _specs(report):
         if _text(each) == spec and each["State"] != "skipped":
             return Outcome(
@@ -55,7 +55,7 @@ def _text(spec: dict[str, Any]) -> str:
 
 
 def _why(spec: dict[str, Any]) -> str:
-    """In one line: what Gomega says it saw goes over many."""
+    """In one line: Gomega spreads what it saw over many."""
     failure = spec.get("Failure") or {}
     where = (failure.get("Location") or {}).get("FileName", "").rpartition("/")[2]
     line = (failure.get("Location") or {}).get("LineNumber", 0)

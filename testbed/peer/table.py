@@ -1,4 +1,4 @@
-"""The page that says how each spec ended (docs/peer.md): written here, and read again for what is not run anew."""
+"""The page with each spec's latest outcome (docs/peer.md): written here, and read again for specs not rerun."""
 
 import re
 import tomllib
@@ -28,7 +28,7 @@ _ROW: Final = re.compile(r"\| regression \| (.+) \| (passed|failed: .*) \| (\S+)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reasons:
-    """Why what is not run cannot apply."""
+    """Why the specs that are not run cannot apply."""
 
     suites: Mapping[str, str]
     specs: Mapping[str, str]
@@ -55,7 +55,7 @@ def page(module: str, specs: Sequence[str], outcomes: Mapping[str, Outcome], rea
 
 
 def outcomes_of(text: str) -> dict[str, Outcome]:
-    """What such a page says, by spec."""
+    """The outcomes on such a page, by spec."""
     found = dict[str, Outcome]()
     for line in text.splitlines():
         if row := _ROW.fullmatch(line):
@@ -80,7 +80,7 @@ def _result(spec: str, outcomes: Mapping[str, Outcome], reasons: Reasons) -> str
 
 
 def _when(spec: str, outcomes: Mapping[str, Outcome], reasons: Reasons) -> str:
-    """Its day and how long it took; not for how long it waited for its servers."""
+    """Its day and duration, without the wait for its servers."""
     if spec not in outcomes or spec in reasons.specs:
         return "– | –"
     found = outcomes[spec]

@@ -1,7 +1,7 @@
 """The API server over plain HTTP: a method, a path, a body in, a status and JSON out.
 
-It knows no kinds and raises for no status, so a test sees exactly what the server said. It is no part of the product:
-that speaks through dovetail/adapters/kube.
+It knows no kinds and raises for no status, so a test sees exactly what the server answered. It is not part of the
+product, which uses dovetail/adapters/kube.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ PATCH_TYPES = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApiResponse:
-    """What the server said. `body` is empty where it said no JSON."""
+    """The server's answer. `body` is empty if it was not JSON."""
 
     status: int
     body: dict[str, Any]
@@ -71,7 +71,7 @@ class ApiClient:
         return await self._request("DELETE", path, body, "application/json")
 
     async def wait_for(self, path: str, condition: Callable[[ApiResponse], bool], seconds: float = 30.0) -> ApiResponse:
-        """Look until the answer is as it should be; TimeoutError with the last answer when it never is."""
+        """Look until the answer is as wanted; TimeoutError with the last answer if it never is."""
         answer = await self.get(path)
         try:
             async with asyncio.timeout(seconds):

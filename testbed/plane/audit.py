@@ -60,7 +60,7 @@ class AuditLog:
             return start + log.read(size - start).rfind(b"\n") + 1  # a line that is half written comes after it
 
     def entries(self, since: int = 0, until: int | None = None) -> list[AuditEntry]:
-        """What was written from that place on; up to another one where it is given, as `end` answered it."""
+        """What was written from that place on; up to another place if one is given, as returned by `end`."""
         if not self.path.exists():
             return []
         with self.path.open("rb") as log:
@@ -69,7 +69,7 @@ class AuditLog:
         return [_parse(json.loads(line)) for line in whole.splitlines()]
 
     async def wait_for(self, wanted: Callable[[AuditEntry], bool], since: int = 0) -> list[AuditEntry]:
-        """The entries that are wanted, once there is one: an answer may arrive a moment before its line is written."""
+        """The wanted entries, once there is one: an answer may arrive a moment before its line is written."""
         deadline = time.monotonic() + WRITTEN_SECONDS
         while not (found := [entry for entry in self.entries(since) if wanted(entry)]):
             if time.monotonic() > deadline:

@@ -1,8 +1,8 @@
-"""A backup of etcd, and an API server that is brought back from it: everything written since is forgotten.
+"""A backup of etcd, and an API server restored from it: everything written since is forgotten.
 
-The copy is made while etcd is stopped, so it is whole; the API server refuses for that second. Restoring follows the
+The copy is made while etcd is stopped, so it is complete; the API server refuses for that second. Restoring follows the
 guide of Kubernetes: the API server and its controllers stop, etcd starts from the older data, all start again. Versions
-then go on from the older number, and clients that knew later ones meet objects and versions that they take for old.
+then continue from the older number, and clients that knew later ones meet objects and versions that look old to them.
 """
 
 import asyncio
@@ -31,7 +31,7 @@ async def back_up(folder: Path, binaries: Binaries) -> None:
 
 
 async def restore(folder: Path, binaries: Binaries) -> None:
-    """Bring the plane back as it was at the backup."""
+    """Restore the plane as it was at the backup."""
     if not _backup(folder).exists():
         raise FileNotFoundError(f"{folder} has no backup of etcd")
     plane = ControlPlane(folder, binaries)

@@ -67,7 +67,7 @@ def built_once(folder: Path, is_there: Callable[[], bool], build: Callable[[Path
 
 
 def built_alone(target: Target, say: Say) -> Path:
-    """A program that is none of the control plane's, in a folder of its own: no pin costs a build of the other."""
+    """A program outside the control plane, in its own folder: a changed pin rebuilds only one of the two."""
     digest = hashlib.sha256(f"{platform.system()} {platform.machine()} {target!r}".encode())
     sources = SOURCES / target.module
     for file in (sources / "go.mod", sources / "go.sum", *sorted(sources.glob("*.go"))):

@@ -76,7 +76,7 @@ WINDOWS = Target(output="windows", module="windows", package=".")
 
 
 def recipe() -> str:
-    """All of the build that the sources do not say, for the cache's key."""
+    """The part of the build that the sources do not determine, for the cache's key."""
     return repr(TARGETS)
 
 

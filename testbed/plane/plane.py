@@ -45,7 +45,7 @@ class PortTakenError(Exception):
 
 
 def choose_ports() -> Ports:
-    """All three held at once, so that they differ; let go only when each is known."""
+    """All three held at once, so that they differ; released only when each is known."""
     held = [socket.create_server(("127.0.0.1", 0)) for _ in range(3)]
     etcd, etcd_peer, api = (server.getsockname()[1] for server in held)
     for server in held:
@@ -105,13 +105,13 @@ class ControlPlane:
         return write_kubeconfig(path, state.server, self.folder / "pki", user, groups)
 
     async def stop_part(self, part: str) -> None:
-        """Take one part away, as a failure would; `start_part` brings it back with the same data."""
+        """Stop one part, as a failure would; `start_part` restarts it with the same data."""
         state = read_state(self.folder)
         if state is not None:
             await stop_process(dict(state.processes)[part], STOP_SECONDS)
 
     async def start_part(self, *parts: str) -> None:
-        """Start these again, in this order; those that rest on the API server once it serves."""
+        """Restart these, in this order; those that depend on the API server once it serves."""
         state = read_state(self.folder)
         if state is None:
             raise PlaneError(f"no control plane runs in {self.folder}")

@@ -35,7 +35,7 @@ class PlaneState:
         return dataclasses.replace(self, processes=tuple({**dict(self.processes), part: process}.items()))
 
     def only(self, parts: Collection[str]) -> PlaneState:
-        """Of these parts alone; for a look, never to be written."""
+        """Only these parts; for reading, never to be written."""
         return dataclasses.replace(self, processes=tuple(one for one in self.processes if one[0] in parts))
 
     def missing_parts(self) -> list[str]:

@@ -33,18 +33,18 @@ Series = tuple[Mapping[str, str], list[tuple[float, float]]]
 
 @dataclass(frozen=True, slots=True)
 class Prometheus:
-    """One that runs."""
+    """A running Prometheus."""
 
     port: int
     pid: int
 
     def now(self, expression: str) -> list[Series]:
-        """What the expression gives at this moment."""
+        """The expression's current value."""
         found = self._ask("query", query=expression)["result"]
         return [(each["metric"], [_point(each["value"])]) for each in found]
 
     def throughout(self, expression: str, since: float) -> list[Series]:
-        """What it has given at each scrape since then, the last time now: what has come just now is seen too."""
+        """The expression's values at each scrape since then, and finally now, so that the newest data counts too."""
         now = time.time()
         start = now - math.ceil((now - since) / SCRAPE_SECONDS) * SCRAPE_SECONDS
         asked = {"query": expression, "start": start, "end": now, "step": SCRAPE_SECONDS}
@@ -74,7 +74,7 @@ def _point(given: Sequence[Any]) -> tuple[float, float]:
 
 
 def _selectors(node: object) -> Iterator[str]:
-    """Found wherever they stand in the tree of an expression."""
+    """Found anywhere in the tree of an expression."""
     if isinstance(node, list):
         for each in node:
             yield from _selectors(each)

@@ -1,1 +1,1 @@
-"""A ground of a real control plane, with workers, pools and pods on it."""
+"""Real servers for tests, with workers, pools and pods on them."""

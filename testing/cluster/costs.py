@@ -1,4 +1,4 @@
-"""Pods of unlike sizes for NodePools under the policy cost, and what became of them: where they run, for how much."""
+"""Pods of different sizes for NodePools under the policy cost, and the result: where they run, and at what price."""
 
 import asyncio
 from collections import Counter
@@ -39,7 +39,7 @@ LARGES = {"large": 1, "xlarge": 2, "2xlarge": 4, "4xlarge": 8}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """What stands once every pod runs. `dollars` an hour, by the instances that the cloud has launched."""
+    """The state once every pod runs. `dollars` an hour, by the instances that the cloud has launched."""
 
     dollars: float
     nodes: int
@@ -55,7 +55,7 @@ class Outcome:
 
 
 def many_types(ground: Ground) -> Json:
-    """The cloud offers as many types as the policy asks for. What it offered before."""
+    """The cloud offers as many types as the policy needs. Returns what it offered before."""
     known = ground.cloud.control("GET", "world")
     prices = {f"{name}.{size}": price * large for name, price in PER_LARGE.items() for size, large in LARGES.items()}
     ground.world({"types": sorted(prices), "prices": prices})
@@ -63,19 +63,19 @@ def many_types(ground: Ground) -> Json:
 
 
 async def may_nominate(ground: Ground, user: str = WORKER_USER) -> None:
-    """The right that the policy asks for."""
+    """The right that the policy needs."""
     await give_rights(ground.api, user, list(yaml.safe_load_all(PLACES.read_text())))
 
 
 def start_worker(ground: Ground, **settings: str) -> None:
-    """In place of those that run, one with these settings."""
+    """Replace the running workers by one with these settings."""
     ground.kill_workers()
     environment = {**ground.everything.environment, **settings}
     ground.workers.append(replace(ground.everything, environment=environment).start_worker())
 
 
 def cost_pool(name: str, placement: str, most_cpus: int = 0) -> Json:
-    """A pool of on-demand nodes of every general type, or of those with so many cpus at most."""
+    """A pool of on-demand nodes of every general type, or of those with at most so many cpus."""
     pool = fleet_pool(name, annotations={names.PLACEMENT: placement})
     requirements = pool["spec"]["template"]["spec"]["requirements"]
     requirements[1:] = [{"key": CATEGORY, "operator": "In", "values": ["c", "m", "r"]}]
@@ -85,7 +85,7 @@ def cost_pool(name: str, placement: str, most_cpus: int = 0) -> Json:
 
 
 async def patient_pods(ground: Ground) -> None:
-    """A class of pods that preempt nobody: a try in vain leaves them their nomination."""
+    """A class of pods that preempt nobody, so that a failed attempt leaves them their nomination."""
     body = {
         "apiVersion": "scheduling.k8s.io/v1",
         "kind": "PriorityClass",
@@ -116,7 +116,7 @@ def unlike(pool: str, pods: int, sizes: Sizes, priority_class: str = "") -> list
 
 
 async def pending(ground: Ground, pods: int) -> bool:
-    """All are there and the kube-scheduler has given each of them up."""
+    """All exist and the kube-scheduler has given up on each of them."""
     found = await ground.objects("Pod")
     given_up = [
         p for p in found if any(c.get("reason") == "Unschedulable" for c in p["status"].get("conditions") or ())
@@ -125,7 +125,7 @@ async def pending(ground: Ground, pods: int) -> bool:
 
 
 async def outcome(ground: Ground) -> Outcome:
-    """Of all pods and nodes there are."""
+    """Of all existing pods and nodes."""
     claims, pods = await ground.claims(), await ground.objects("Pod")
     prices, instances = await asyncio.gather(
         asyncio.to_thread(ground.cloud.control, "GET", "prices"), ground.instances()

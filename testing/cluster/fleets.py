@@ -27,7 +27,7 @@ def fleet_pool(name: str, colour: str = "blue", types: tuple[str, ...] = ("m5.xl
 
 
 def workload(name: str, pool: str, pods: int, cpu: str = "3", annotations: dict[str, str] | None = None) -> Json:
-    """Pods that run on nodes of that pool only, where one is named; of three cpus each has a node to itself."""
+    """Pods that run only on nodes of that pool, if one is named; pods of three cpus each have a node to themselves."""
     body = deployment(pods, cpu)
     labels = {"app": name}
     body["metadata"]["name"] = name
@@ -44,7 +44,7 @@ async def pool_claims(ground: Ground, pool: str) -> list[Json]:
 
 
 def owners_in(entries: Iterable[AuditEntry]) -> dict[str, str]:
-    """Claims, by the disruption that was the last to mark them."""
+    """Claims, by the disruption that marked them last."""
     found = {}
     for entry in entries:
         owner = ((entry.request or {}).get("metadata", {}).get("annotations") or {}).get(names.OWNER)
@@ -54,10 +54,10 @@ def owners_in(entries: Iterable[AuditEntry]) -> dict[str, str]:
 
 
 def most_at_once(entries: Iterable[AuditEntry], nodes: set[str], unready: set[str]) -> int:
-    """At each taint: how many of these nodes were tainted, leaving or not ready, the one tainted counted. The most.
+    """At each taint: how many of these nodes were tainted, leaving or not ready, the tainted one included. The most.
 
-    Only marks are judged: a node that goes for another reason may well exceed a budget. A node no longer counts once
-    its instance is terminating (DIS-50), or its last finalizer is gone.
+    Only marks are judged: a node that leaves for another reason may exceed a budget. A node no longer counts once its
+    instance is terminating (DIS-50), or its last finalizer is gone.
     """
     disrupted, ended, most = set(unready), set[str](), 0
     for entry in sorted(entries, key=lambda e: e.time):

@@ -1,7 +1,7 @@
 """Real servers, and workers that can be killed.
 
-One set of servers serves a whole session, because they take half a minute to start; each test leaves it as it found it,
-or the next one says what was left.
+One set of servers serves a whole session, because they take half a minute to start; each test must leave it as it found
+it, or the next one reports what was left.
 """
 
 import asyncio
@@ -46,7 +46,7 @@ CLEARED_SECONDS = 120.0
 
 
 class Overdue(AssertionError):
-    """What was awaited did not come about in time."""
+    """An awaited event did not happen in time."""
 
 
 class Ground(Outside):
@@ -77,7 +77,7 @@ class Ground(Outside):
     # Workers
 
     def ensure_workers(self, count: int = 1, identity: str = WORKER_USER, gates: str = "") -> None:
-        """That many run afterwards; those that are started have that identity and these feature gates."""
+        """Afterwards that many run; new ones get that identity and these feature gates."""
         running = [worker for worker in self.workers if worker.poll() is None]
         for surplus in running[count:]:
             stop_process(surplus, signal.SIGKILL)
@@ -94,7 +94,7 @@ class Ground(Outside):
 
     @contextmanager
     def where_workers_may_end(self) -> Iterator[None]:
-        """Meanwhile no wait fails because one has ended; afterwards those are forgotten."""
+        """Within the block no wait fails because one has ended; afterwards those are forgotten."""
         self.workers_may_end = True
         try:
             yield
@@ -110,23 +110,23 @@ class Ground(Outside):
                 worker.wait()
 
     def environment_of(self, user: str) -> dict[str, str]:
-        """A worker's, under an identity that has no rights but those that a test gave it."""
+        """A worker's environment, under an identity that has only the rights that a test gave it."""
         plane = self.everything.plane
         kubeconfig = write_kubeconfig(plane.folder / f"{user}.kubeconfig", plane.server, plane.folder / "pki", user)
         return {**self.everything.environment, "KUBECONFIG": str(kubeconfig)}
 
     async def lose_database(self) -> None:
-        """Temporal's database and server go; workers that start afterwards find another one, empty."""
+        """Temporal's database and server are lost; workers that start afterwards find another, empty one."""
         self.everything = await lose_database(self.everything)
         self.client = await _client(self.everything)
 
     async def limit_temporal(self, limits: Mapping[str, int]) -> None:
-        """Temporal's server starts again with its database and these limits; workers look for it at the old address."""
+        """Temporal's server restarts with its database and these limits; workers look for it at the old address."""
         self.everything = await limit_temporal(self.everything, limits)
         self.client = await _client(self.everything)
 
     def signal_temporal(self, number: signal.Signals) -> None:
-        """Stop it where it stands, let it go on, or kill it."""
+        """Stop it at once, let it continue, or kill it."""
         os.kill(self.everything.processes["temporal"].pid, number)
 
     async def start_temporal_again(self) -> None:
@@ -135,7 +135,7 @@ class Ground(Outside):
         self.client = await _client(self.everything)
 
     async def dovetail(self, *arguments: str) -> tuple[int, str]:
-        """The command as an operator types it: exit code, all that it said."""
+        """The command as an operator types it: exit code, all its output."""
         command = [sys.executable, "-m", "dovetail.cli.main", *arguments]
         code, out, err = await run_command(command, {**os.environ, **self.everything.environment})
         return code, (err + out).decode()
@@ -156,7 +156,7 @@ class Ground(Outside):
         return answer
 
     async def described(self) -> str:
-        """What stands, in a line, for the message of a failure."""
+        """The state in a line, for the message of a failure."""
         claims = [(c["metadata"]["name"], c["metadata"].get("deletionTimestamp")) for c in await self.claims()]
         nodes = [(n["metadata"]["name"], is_tainted(n)) for n in await self.nodes()]
         return f"claims {claims}, nodes {nodes}, running pods {await self.running_pods()}, live {await self.live()}"
@@ -182,7 +182,7 @@ class Ground(Outside):
         return await self.api.delete(f"{PATHS.get(kind) or NAMESPACED[kind]}/{name}")
 
     async def hear(self, node: str, *, alive: bool) -> None:
-        """Whether the node's kubelet is heard; unheard it is NotReady at once, and no disruption may take it."""
+        """Whether the node's kubelet is heard; otherwise it is NotReady at once, and no disruption may take it."""
         change: Json = {"labels": {KUBELET: "alive" if alive else "unheard"}}
         change["annotations"] = {names.DO_NOT_DISRUPT: None if alive else "true"}
         assert (await self.api.patch(f"/api/v1/nodes/{node}", {"metadata": change})).status == 200
@@ -203,7 +203,7 @@ class Ground(Outside):
         await asyncio.to_thread(self.cloud.control, "POST", f"instances/{identity}/interrupt", notice)
 
     async def clear(self, seconds: float = CLEARED_SECONDS) -> None:
-        """Everything away, by DELETE calls, until nothing is left."""
+        """Delete everything, by DELETE calls, until nothing is left."""
         self.world({"bootSeconds": 0, "neverJoin": False, "ice": [], "fail": [], "shutdownSeconds": 1})
         await self.api.delete(f"{BUDGETS}/web")
         await self.api.delete(BUFFERS)
@@ -237,7 +237,7 @@ class Ground(Outside):
         return run if (found, status) == (kind, "RUNNING") else ""
 
     async def result(self, identity: str, run: str, seconds: float = 90) -> Any:
-        """What that very run came to; without one, the latest."""
+        """The result of that very run; without one, of the latest."""
         async with asyncio.timeout(seconds):
             return await self.client.get_workflow_handle(identity, run_id=run or None).result()
 

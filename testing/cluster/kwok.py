@@ -1,4 +1,4 @@
-"""A worker whose cloud is kwok, on real servers: with the rights that the chart gives it, and how all of it ends."""
+"""A worker whose cloud is kwok, on real servers: with the rights that the chart grants, and how all of it ends."""
 
 from pathlib import Path
 from typing import Final
@@ -14,13 +14,13 @@ CLOUD: Final = {"DOVETAIL_CLOUD": "kwok"}
 
 
 async def start_kwok_worker(ground: Ground, **settings: str) -> None:
-    """In place of those that run."""
+    """Replaces the running workers."""
     await give_rights(ground.api, WORKER_USER, list(yaml.safe_load_all(RIGHTS.read_text())))
     start_worker(ground, **CLOUD, **settings)
 
 
 async def end_kwok_nodes(ground: Ground) -> None:
-    """The NodePool `web` goes, and every claim and node."""
+    """Delete the NodePool `web`, with every claim and node."""
     await ground.delete("NodePool", "web")
 
     async def away() -> bool:

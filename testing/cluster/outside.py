@@ -1,6 +1,6 @@
 """What an outsider sees of real servers: objects, the cloud's ledger, the audit log.
 
-Nothing is taken from what workflows say of themselves.
+Nothing relies on what workflows report about themselves.
 """
 
 import asyncio
@@ -72,9 +72,9 @@ class Outside:
         return [i for i in await self.instances() if i["tags"].get(names.CLAIM_UID_TAG) == uid]
 
     async def assert_one_instance_per_claim(self) -> None:
-        """By the instances' tags, and each of them made by exactly one call of the ledger.
+        """By the instances' tags; each made by exactly one call of the ledger.
 
-        Those that a test has put there by hand, for a takeover, have no profile; AWS launched the others with one.
+        Those that a test has created by hand, for a takeover, have no profile; AWS launched the others with one.
         """
         instances = [i for i in await self.instances() if i["profile"]]
         by_claim: dict[str, list[str]] = {}
@@ -96,12 +96,12 @@ class Outside:
         assert {i["tags"].get(names.CLAIM_UID_TAG) for i in live} == uids
 
     async def assert_events_are_named(self) -> None:
-        """Every Event of ours says what it is about and why. The API server's own now and then do not."""
+        """Every Event of ours names its object and its reason. The API server's own sometimes do not."""
         events = (await self.api.get("/api/v1/events")).body.get("items") or []
         ours = [e for e in events if (e.get("source") or {}).get("component") == COMPONENT]
         bad = [e for e in ours if not (e.get("involvedObject") or {}).get("name") or not e.get("reason")]
         assert not bad, f"Events without an object's name or a reason: {bad}"
 
     def worker_calls(self, since: int = 0) -> list[AuditEntry]:
-        """What the worker's user asked of the API server."""
+        """The worker's user's calls to the API server."""
         return [e for e in self.audit.entries(since) if e.user == WORKER_USER]

@@ -1,7 +1,7 @@
-"""What happened between two moments, as the API server's audit log has it.
+"""What happened between two moments, according to the API server's audit log.
 
-Nothing of ours can colour it: marks, deletes and counts of calls are read from what the API server wrote down, by the
-user agent of the caller.
+Nothing of ours can distort it: marks, deletes and counts of calls are read from what the API server wrote, by the user
+agent of the caller.
 """
 
 from collections import Counter
@@ -34,7 +34,7 @@ def has_taint(body: Json | None) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Calls:
-    """How many calls a worker made, and how many of them met another writer."""
+    """How many calls a worker made, and how many of them conflicted with another writer."""
 
     total: int
     conflicts: int
@@ -42,7 +42,7 @@ class Calls:
 
 
 class Timeline:
-    """The successful writes of a stretch of the log."""
+    """The successful writes in a stretch of the log."""
 
     def __init__(self, entries: Iterable[AuditEntry]) -> None:
         self.entries = list(entries)
@@ -66,11 +66,11 @@ class Timeline:
         return self.first("nodes", lambda e: e.verb == "patch" and has_taint(e.response))
 
     def deleted(self) -> dict[str, float]:
-        """Claims, by when their delete was asked for."""
+        """Claims, by when their delete was requested."""
         return self.first("nodeclaims", lambda e: e.verb == "delete")
 
     def created(self) -> dict[str, float]:
-        """Claims, by when they were made."""
+        """Claims, by when they were created."""
         return self.first("nodeclaims", lambda e: e.verb == "create")
 
     def reached(self, condition: str) -> dict[str, float]:
@@ -78,11 +78,11 @@ class Timeline:
         return self.first("nodeclaims", lambda e: has_true(e.response, condition))
 
     def released(self) -> dict[str, float]:
-        """Claims, by when their last finalizer was taken off."""
+        """Claims, by when their last finalizer was removed."""
         return self.first("nodeclaims", lambda e: e.verb == "patch" and _is_released(e.response))
 
     def calls(self) -> Calls:
-        """The worker's calls, watches left out: they are one each and last."""
+        """The worker's calls except watches: each is a single, lasting call."""
         ours = [e for e in self.entries if e.user == WORKER_USER and e.verb != "watch"]
         kinds = Counter(f"{e.verb} {e.resource}{'/' + e.subresource if e.subresource else ''}" for e in ours)
         conflicts = sum(1 for e in ours if e.code == 409)

@@ -1,4 +1,5 @@
-"""What people write that is meant to do harm, or does: pods that nobody can judge, a policy that refuses claims."""
+"""Objects that people write and that do harm, on purpose or not: pods that nobody can judge, a policy against
+claims."""
 
 from typing import Final, NamedTuple
 
@@ -43,8 +44,8 @@ def planned_beside(name: str, expressions: list[Json], preferred: bool = False) 
 
 
 def refused_by_the_definition() -> tuple[dict[str, Json], dict[str, Json]]:
-    """Pods by name that ask for what no NodeClaim can say: a mistaken label, too many labels, too many bytes; and one
-    that only prefers it."""
+    """Pods by name that ask for what no NodeClaim can express: a mistaken label, too many labels, too many bytes; and
+    one that only prefers it."""
     colour: Json = {"key": "karpenter.k8s.aws/instance-colour", "operator": "NotIn", "values": ["red"]}
     many: list[Json] = [{"key": f"k{n}", "operator": "NotIn", "values": ["v"]} for n in range(150)]
     large: list[Json] = [{"key": "k", "operator": "NotIn", "values": [f"{n}" + "v" * 50]} for n in range(3000)]
@@ -72,14 +73,14 @@ def hostile_pods(node: str) -> dict[str, Json]:
 
 
 class Sharing(NamedTuple):
-    """Pods by name, good and hostile, and the claims for volumes that each of them has."""
+    """Pods by name, good and hostile, with the claims for volumes of each."""
 
     pods: dict[str, Json]
     volumes: dict[str, list[str]]
 
 
 async def owner_of_all(ground: Ground) -> Json:
-    """A controller of pods that makes and takes none."""
+    """A controller of pods that creates and deletes none."""
     uid = (await ground.api.get("/api/v1/namespaces/default")).body["metadata"]["uid"]
     return {"apiVersion": "v1", "kind": "Namespace", "name": "default", "uid": uid, "controller": True}
 
@@ -127,12 +128,12 @@ async def create_pods(ground: Ground, pods: dict[str, Json]) -> set[str]:
 
 
 async def refuse_claims_of(ground: Ground, name: str) -> None:
-    """An admission policy that answers 403 to every claim of that pool; in force afterwards."""
+    """An admission policy that answers 403 to every claim of that pool; returns once it is in force."""
     await refuse_claims(ground, f"object.metadata.labels['karpenter.sh/nodepool'] != '{name}'", name)
 
 
 async def refuse_claims_for_only(ground: Ground, zone: str) -> None:
-    """One that does so to every claim for that zone alone."""
+    """A policy that does so only to claims for that zone."""
     one = "r.key == 'topology.kubernetes.io/zone' && r.values.size() == 1"
     await refuse_claims(ground, f"!object.spec.requirements.exists(r, {one} && r.values[0] == '{zone}')", "tried", zone)
 
@@ -179,6 +180,6 @@ async def refuse_claims(ground: Ground, expression: str, pool: str, zone: str = 
 
 
 async def allow_again(ground: Ground) -> None:
-    """Without the policy."""
+    """Remove the policy."""
     await ground.api.delete(f"{BINDINGS}/{POLICY}")
     await ground.api.delete(f"{POLICIES}/{POLICY}")

@@ -1,7 +1,7 @@
 """A world of a few dictionaries behind the ports, with a clock that only moves when a step pauses.
 
-Versions, conflicts, finalizers and UIDs behave as the API server's; every write and every launch is in `ledger`. The
-cache shows writes at once unless `hidden` names them. `at` plays what others do at a moment: pods end, kubelets
+Versions, conflicts, finalizers and UIDs behave as on the API server; every write and every launch is in `ledger`. The
+cache shows writes at once unless `hidden` names them. `at` schedules what others do at a moment: pods end, kubelets
 report, instances die.
 """
 

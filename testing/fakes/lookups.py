@@ -1,4 +1,4 @@
-"""What the cache shows of the world: all but what is hidden."""
+"""What the cache shows of the world: everything that is not hidden."""
 
 from dovetail.model.nodes import Node, NodeClaim
 from dovetail.model.objects.workloads import PodDisruptionBudget, VolumeAttachment, VolumeClaim

@@ -10,7 +10,7 @@ from testing.fakes.world import World
 
 
 class FakePods:
-    """Pods. `answers` names what an eviction of a pod answers; `leave` is what happens to one that was evicted."""
+    """Pods. `answers` holds the answer to a pod's eviction; `leave` is what happens to an evicted one."""
 
     def __init__(self, world: World) -> None:
         self.world = world

@@ -1,4 +1,4 @@
-"""What the steps are given in such a world."""
+"""The ports that the steps get in such a world."""
 
 import time
 from dataclasses import replace
@@ -32,12 +32,12 @@ def unlimited(pace: EvictionPace) -> EvictionLimits:
 
 
 def mark_ports(world: World, **others: Any) -> MarkPorts:
-    """What the steps that mark reach in this world, some of it replaced."""
+    """The ports of the steps that mark in this world, some of them replaced."""
     made = MarkPorts(claims=FakeClaims(world), nodes=FakeNodes(world), pods=FakePods(world), lookups=FakeLookups(world))
     return replace(made, **others)
 
 
 def join_ports(world: World, **others: Any) -> JoinPorts:
-    """What the wait for a node reaches in this world."""
+    """The ports of the wait for a node in this world."""
     made = JoinPorts(lookups=FakeLookups(world), claims=FakeClaims(world), nodes=FakeNodes(world))
     return replace(made, **others)

@@ -1,1 +1,1 @@
-"""Processes of the product that begin as a copy of one that has loaded it: no test waits for the same imports again."""
+"""Processes of the product that start as a copy of one that has loaded it: no test waits for the same imports again."""

@@ -1,7 +1,7 @@
-"""Starts the product's commands from the process that has loaded them (server.py), or as usual where that cannot be.
+"""Starts the product's commands from the process that has loaded them (server.py), or as usual if that is impossible.
 
-`python -m MODULE …` of the modules that the server knows, on Linux, which can wait for a process by a file. All else,
-another installation or a clock that is set wrong before anything is loaded, is started as it is.
+`python -m MODULE …` of the modules that the server knows, on Linux, which can wait for a process by a file. Anything
+else, another installation or a clock that is set wrong before anything is loaded, is started as usual.
 """
 
 import asyncio
@@ -25,7 +25,7 @@ _IS_STARTED = threading.Lock()
 
 
 class Copied(subprocess.Popen[bytes]):
-    """A process that is another one's child, with the face of one's own."""
+    """A process that is another one's child, with the interface of one's own."""
 
     def __init__(self, command: Sequence[str], told: int) -> None:
         self.args = self.command = list(command)
@@ -131,14 +131,14 @@ def stop_server() -> None:
 
 
 def is_loaded(command: Sequence[str], environment: Mapping[str, str]) -> bool:
-    """Whether this command can be run by a copy: what is said to the interpreter, it hears when it starts."""
+    """Whether a copy can run this command: options of the interpreter itself take effect only at its start."""
     python, how, module = (*command, "", "", "")[:3]
     heard = all(os.environ.get(name) == value for name, value in environment.items() if name.startswith("PYTHON"))
     return _CAN and heard and (python, how) == (sys.executable, "-m") and module in ENTRIES
 
 
 def start_process(command: Sequence[str], environment: Mapping[str, str], log: IO[bytes]) -> "subprocess.Popen[bytes]":
-    """The process, in a session of its own, all that it says in the log."""
+    """The process, in a session of its own, with all its output in the log."""
     if is_loaded(command, environment):
         return _server().start(command, environment, log.fileno(), log.fileno())
     return subprocess.Popen(
@@ -152,7 +152,7 @@ def start_process(command: Sequence[str], environment: Mapping[str, str], log: I
 
 
 async def run_command(command: Sequence[str], environment: Mapping[str, str]) -> tuple[int, bytes, bytes]:
-    """To its end: exit code, output, errors."""
+    """Run to the end: exit code, output, errors."""
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         if is_loaded(command, environment):
             copied = await asyncio.to_thread(_server().start, command, environment, out.fileno(), err.fileno())

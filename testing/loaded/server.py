@@ -54,7 +54,7 @@ def main() -> None:
 
 
 def serve(orders: socket.socket) -> None:
-    """Copies to order; each is waited for, and its end told."""
+    """Copies to order; each is waited for, and its end reported."""
     waiting = selectors.DefaultSelector()
     waiting.register(orders, selectors.EVENT_READ)
     while True:

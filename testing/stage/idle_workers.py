@@ -1,7 +1,7 @@
 """Workers with nothing to do, as processes, and what they hold.
 
-In each the simulated cloud has a queue of warnings that says nothing, as a real one does nearly always. Waits
-have an hour of grace when their worker stops, so that a worker which waits for the end of its grace is seen.
+In each the simulated cloud has an empty queue of warnings, as a real one nearly always is. Waits have an hour of grace
+when their worker stops, so that a worker which waits for the end of its grace is noticed.
 """
 
 import asyncio
@@ -56,7 +56,7 @@ def start(stage: Stage, pod: str = "") -> "subprocess.Popen[bytes]":
 
 
 async def pending(stage: Stage) -> Pending:
-    """The waits of the singletons that are in a worker's hands."""
+    """The waits of the singletons that workers hold now."""
     found: Pending = {}
     client = await stage.client()
     for identity in (scheduler_id, caretaker_id, interruptions_id):
@@ -72,8 +72,7 @@ async def pending(stage: Stage) -> Pending:
 
 
 async def at_rest(stage: Stage) -> None:
-    """Until the singletons have had no task for a while: one in the hands of a worker that is killed costs ten seconds
-    by itself."""
+    """Until the singletons have had no task for a while: a task held by a killed worker alone costs ten seconds."""
     client, lengths, since = await stage.client(), list[int](), time.monotonic()
     deadline = since + LOADED_SECONDS
     while time.monotonic() < since + REST_SECONDS:
@@ -98,7 +97,7 @@ def held_by(worker: "subprocess.Popen[bytes]", steps: int = 5) -> Callable[[Pend
 
 
 async def idle_pair(stage: Stage, **disruption: str) -> "tuple[subprocess.Popen[bytes], subprocess.Popen[bytes]]":
-    """A worker that holds all waits, on a cluster with a node, and one beside it."""
+    """A worker that holds all waits, on a cluster with a node, and a second worker."""
     first = start(stage, "first")
     stage.apply_pool(**disruption)
     stage.deploy(1)

@@ -28,7 +28,7 @@ class SideBySide(Generic[T]):
         self.tasks: dict[str, asyncio.Task[T]] = {}
 
     async def outcome(self, name: str, all_names: list[str]) -> T:
-        """What came of one; all that are asked for are started with the first."""
+        """The outcome of one; all requested ones are started with the first."""
         for each in all_names:
             if each not in self.tasks:
                 self.tasks[each] = asyncio.create_task(self._one(each))

@@ -39,7 +39,7 @@ FAST = WorldSettings(boot=0.2, node_ready=0.1, shutdown=0.2, pod_start=0.1, pod_
 
 
 class Overdue(AssertionError):
-    """What was awaited did not come about in time."""
+    """An awaited event did not happen in time."""
 
 
 @dataclass
@@ -73,7 +73,7 @@ class Stage:
         return {"CLUSTER_NAME": self.cluster, "DOVETAIL_WORLD": str(self.file)}
 
     def environment(self, **more: str) -> dict[str, str]:
-        """What every process of this stage is given; nothing of the caller's that could steer it."""
+        """The environment of every process of this stage, without any variables of the caller that could affect it."""
         steering = ("TEMPORAL_", "DOVETAIL_", "KUBECONFIG", "CLUSTER_NAME")
         kept = {name: value for name, value in os.environ.items() if not name.startswith(steering)}
         return {**kept, "TEMPORAL_ADDRESS": self.temporal.address, **more}
@@ -114,7 +114,7 @@ class Stage:
         return moment
 
     async def lose_database(self) -> None:
-        """The Temporal server goes and its database with it; another one starts with nothing."""
+        """The Temporal server and its database are lost; another server starts with nothing."""
         assert self.owns_temporal, "a shared server is not taken away"
         await asyncio.to_thread(self.temporal.stop)
         self.temporal.database.unlink()
@@ -126,7 +126,7 @@ class Stage:
         await asyncio.gather(*[asyncio.to_thread(stop_process, w, signal.SIGKILL) for w in self.workers])
 
     async def rest(self) -> None:
-        """Stop workers and player: the stage has been looked at, and others need the machine."""
+        """Stop workers and player: the stage has been examined, and others need the machine."""
         await self.stop_workers()
         if self.player is not None:
             await asyncio.to_thread(stop_process, self.player, signal.SIGKILL)
@@ -156,7 +156,7 @@ class Stage:
             await asyncio.sleep(LOOK_SECONDS)
 
     def evidence(self) -> list[str]:
-        """How things stand, for the reader of a failure who does not have the folder."""
+        """The current state, for the reader of a failure who does not have the folder."""
         ended = [
             f"{p.args!r} ended with {p.poll()}" for p in (*self.workers, self.player) if p and p.poll() is not None
         ]
@@ -198,7 +198,7 @@ class Stage:
         return [e for e in self.world.ledger() if e.actor.startswith("dovetail") and e.at > after]
 
     def departed(self, kind: str) -> list[Json]:
-        """The last states of the objects of a kind that are gone."""
+        """The last states of the deleted objects of a kind."""
         store = Store(self.file)
         try:
             with store.reading() as connection:

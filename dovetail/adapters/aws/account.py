@@ -1,8 +1,8 @@
-"""The account whose instances are this cluster's: the credentials must be of the one that they were of before.
+"""The account whose instances are this cluster's: the credentials must belong to the same account as before.
 
-In another account every instance seems to be gone, and its finalizer would be taken off while it runs on. Which account
-it was is an annotation of the ConfigMap with the shortages, so that it is known after a restart. Asking STS who we are
-takes no right.
+In another account every instance would seem to be gone, and its finalizer would be removed while it still runs. The
+account is recorded in an annotation of the ConfigMap with the shortages, so that it is known after a restart. Asking
+STS who we are needs no right.
 """
 
 import logging
@@ -19,13 +19,13 @@ ANNOTATION: Final = "dovetail.sh/aws-account"
 
 
 class Account:
-    """The account as it was seen before; `config_maps` are those of our own namespace."""
+    """The account as seen before; `config_maps` are those of our own namespace."""
 
     def __init__(self, config_maps: RawObjects, name: str) -> None:
         self._config_maps, self._name = config_maps, name
 
     async def check(self, calls: Calls) -> None:
-        """Misconfigured where the credentials are of another account than before. What cannot be asked is logged."""
+        """Misconfigured if the credentials belong to another account than before. A failed look-up is logged."""
         try:
             now = str((await calls.call("sts", "GetCallerIdentity")).get("Account", ""))
             before = await self._seen()

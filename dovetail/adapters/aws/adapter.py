@@ -1,7 +1,7 @@
-"""The whole of this adapter, wired: what the composition root opens, uses and closes.
+"""The whole adapter, wired: what the composition root opens, uses and closes.
 
-Opening makes no call; a missing region is found then, missing credentials with the first call. `start()` begins what
-goes on in the background: prices and instance types are refreshed twice a day.
+Opening makes no call; it notices a missing region, and the first call notices missing credentials. `start()` begins the
+background work: prices and instance types are refreshed twice a day.
 """
 
 import asyncio
@@ -60,7 +60,7 @@ from dovetail.ports.raw_objects import RawObjects
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Surroundings:
-    """What the adapter is given beside its settings."""
+    """What the adapter is given besides its settings."""
 
     node_classes: RawClasses
     cluster: ClusterFacts = field(default_factory=ClusterFacts)
@@ -78,7 +78,7 @@ class Surroundings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UpkeepCluster:
-    """Where upkeep reads and writes: the cluster beside the cloud."""
+    """Where upkeep reads and writes in the cluster, in addition to the cloud."""
 
     objects: RawObjects  # EC2NodeClasses
     claims: NodeClaims | None
@@ -89,7 +89,7 @@ class UpkeepCluster:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AwsAdapter:
-    """Every port that AWS answers, and what they are made of."""
+    """Every port that AWS answers, and their parts."""
 
     settings: AwsSettings
     cloud: AwsCloud
@@ -147,8 +147,9 @@ class AwsAdapter:
         )
 
     async def check(self) -> None:
-        """What must hold before a worker starts (AWS-159): the right to ask EC2, the same account as before, a cluster
-        whose endpoint and version are known, a region that offers instance types, a cluster known to zonal shifts."""
+        """What must hold before a worker starts (AWS-159): the right to call EC2, the same account as before, a cluster
+        with a known endpoint and version, a region that offers instance types, a cluster registered for zonal
+        shifts."""
         denied = await self.calls.dry_run("DescribeInstanceTypes")
         if denied is not None:
             raise refusal("ec2:DescribeInstanceTypes", denied)
@@ -172,8 +173,7 @@ class AwsAdapter:
 
     @property
     def interruptions(self) -> AwsInterruptions:
-        """The cloud's warnings; without the name of a queue only what EC2's own checks find. Each access makes a new
-        one."""
+        """The cloud's warnings; without a queue name, only what EC2's own checks find. Each access makes a new one."""
         sources, queue = self.offerings.sources, self.settings.interruption_queue
         return AwsInterruptions(
             WarningSources(
@@ -186,7 +186,7 @@ class AwsAdapter:
         )
 
     def node_class_upkeep(self, cluster: UpkeepCluster) -> Ec2NodeClassUpkeep:
-        """What keeps EC2NodeClasses resolved; one per process is enough, and several do no harm."""
+        """Keeps EC2NodeClasses resolved; one per process is enough, and several do no harm."""
         clock, calls, settings, sources = self.clock, self.calls, self.settings, self.offerings.sources
         profiles = Profiles(calls, settings, clock)
         resources = ClassResources(
@@ -213,8 +213,8 @@ class AwsAdapter:
         return Ec2NodeClassUpkeep(parts, cluster.now, clock)
 
     def supposed_classes(self) -> AwsSupposedClasses:
-        """What classes would mean that are other than they are. What it looks up it keeps apart from all else: a class
-        that is merely supposed has the UID and the generation of one to come."""
+        """What changed classes would mean, without applying them. Its look-ups are kept apart from all others: a
+        supposed class has the UID and generation that a real one may get."""
         clock, calls, settings = self.clock, self.calls, self.settings
 
         def sources() -> Sources:
@@ -240,7 +240,7 @@ class AwsAdapter:
         )
 
     def _upkeep_tasks(self, cluster: UpkeepCluster) -> tuple[UpkeepTask, ...]:
-        """What is kept beside the classes. Without claims to write, only what is written to AWS itself."""
+        """The upkeep tasks besides the classes. Without claims to write, only those that write to AWS alone."""
         clock, inventory, claims, settings = self.clock, self.inventory, cluster.claims, self.settings
         tasks: list[UpkeepTask] = [Tagging(self.calls, inventory, settings.cluster, claims, clock)]
         if claims is not None:
@@ -258,7 +258,7 @@ class AwsAdapter:
         return tuple(tasks)
 
     def start(self) -> None:
-        """Begin to refresh prices and types; what fails there unexpectedly is started anew, and counted."""
+        """Start refreshing prices and types; a task that fails unexpectedly is restarted, and counted."""
         sources = self.offerings.sources
         prices = PriceRefresh(self.calls, sources.prices, self.settings)
         self.running.append(supervised("aws prices", prices.run))
@@ -268,7 +268,7 @@ class AwsAdapter:
             self.running.append(supervised("aws zonal shift", partial(shift.run, self._shift)))
 
     async def close(self) -> None:
-        """Stop refreshing; let the calls under way end."""
+        """Stop refreshing; let calls in progress finish."""
         await stop(*self.running)
         self.running.clear()
         if self.owns_calls:

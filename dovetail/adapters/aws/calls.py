@@ -2,8 +2,8 @@
 
 boto3 blocks, so each call runs on a thread of a pool made for it; nothing of botocore gets out: answers are plain
 dictionaries, errors are failures or a `Denied` to branch on. The pools are our own because `asyncio.to_thread` has six
-threads on two cores, and a few slow calls would hold up every heartbeat. What warns of instances that end has pools to
-itself: while EC2 hangs, the other calls take every thread that they may have, and a spot warning leaves two minutes.
+threads on two cores, and a few slow calls would hold up every heartbeat. Warnings of ending instances have their own
+pools: while EC2 hangs, the other calls take every thread they may have, and a spot warning leaves only two minutes.
 """
 
 import asyncio
@@ -77,14 +77,14 @@ class Calls:
         return found or ""
 
     async def call(self, service: str, operation: str, **parameters: Any) -> Json:
-        """One call; any refusal is a failure."""
+        """One call; any refusal raises a failure."""
         answer = await self.attempt(service, operation, **parameters)
         if isinstance(answer, Denied):
             raise refusal(f"{service}:{operation}", answer)
         return answer
 
     async def attempt(self, service: str, operation: str, **parameters: Any) -> Json | Denied:
-        """One call whose refusal the caller looks at. Throttling and silence are failures all the same."""
+        """One call whose refusal the caller examines. Throttling and silence still raise failures."""
         subject = f"{service}:{operation}"
         if self._read_only and not operation.startswith(_LOOKING):
             raise Forbidden(subject, "not called: this process only looks")
@@ -112,7 +112,7 @@ class Calls:
             self._observe(service, operation, loop.time() - started, code)
 
     async def dry_run(self, operation: str, **parameters: Any) -> Denied | None:
-        """An EC2 call that only asks whether it would be allowed; None where it would. Not retried (AWS-42)."""
+        """An EC2 call that only asks whether it would be allowed; None if it would. Not retried (AWS-42)."""
         answer = await self.attempt("ec2", operation, DryRun=True, **parameters)
         if isinstance(answer, Denied):
             return None if answer.code == DRY_RUN_ALLOWED else answer
@@ -140,8 +140,8 @@ class Calls:
         return found
 
     async def close(self) -> None:
-        """Let the calls under way end; no new ones. The question for warnings is not waited for, because it may be
-        twenty seconds without an answer: a message that it is still given comes again."""
+        """Let calls in progress finish; accept no new ones. The poll for warnings is not waited for, because it may
+        last twenty seconds: a message that it still receives comes again."""
         for name, pool in self._pools.items():
             asks = name != QUEUE_POOL
             await asyncio.get_running_loop().run_in_executor(

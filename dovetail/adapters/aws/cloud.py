@@ -1,7 +1,7 @@
 """The port Cloud over EC2: prepare, launch, find, terminate, list.
 
-EC2's list may not yet have an instance that was launched a second ago, so a launch is never skipped or repeated on the
-strength of the list: only the launch token keeps a repeated call from launching another.
+EC2's list may not yet show an instance that was launched a second ago, so no launch is skipped or repeated because of
+the list: only the launch token keeps a repeated call from launching another.
 """
 
 from dataclasses import dataclass, replace
@@ -30,7 +30,7 @@ from dovetail.ports.failures import Failure, Misconfigured, Postponed, Refused
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parts:
-    """What the port is made of."""
+    """The port's parts."""
 
     calls: Calls
     classes: NodeClasses
@@ -101,7 +101,7 @@ class AwsCloud:
         return "terminating"
 
     async def reboot(self, provider_id: str, claim: str = "") -> None:
-        """EC2 answers at once, and an instance that is being rebooted takes a second request as the same one."""
+        """EC2 answers at once, and treats a second request for a rebooting instance as the same one."""
         identity = instance_id(provider_id)
         if not identity:
             raise Refused(f"NodeClaim/{claim}", f"status.providerID names no instance: {provider_id[:100]!r}")
@@ -115,15 +115,15 @@ class AwsCloud:
             raise refusal("ec2:RebootInstances", answer)
 
     def _check_place(self, provider_id: str) -> None:
-        """EC2 knows an instance in its own region alone: asked elsewhere, every instance would seem to be gone, and its
-        finalizer would be taken off while it runs on."""
+        """EC2 knows only the instances of its own region: asked elsewhere, every instance would seem to be gone, and
+        its finalizer would be removed while it still runs."""
         region, zone = self._parts.calls.region, zone_of(provider_id)
         if not is_zone_of(zone, region):
             raise Misconfigured("AWS_REGION", f"it is {region}, but {provider_id} is an instance in zone {zone}")
 
     def _check_owner(self, facts: InstanceFacts, claim: str, done: str) -> None:
-        """What is terminated or rebooted must be this cluster's, and the claim's in whose name it is: a providerID is
-        only a text in a status. The tags are those of the look-up that each of both begins with."""
+        """What is terminated or rebooted must belong to this cluster and to the claim in question: a providerID is only
+        a text in a status. The tags are those of the look-up with which both calls begin."""
         cluster = self._parts.offerings.sources.settings.cluster
         if facts.tags.get(names.owned_tag(cluster)) != "owned" and facts.tags.get(names.CLUSTER_TAG) != cluster:
             raise Refused(

@@ -1,8 +1,8 @@
-"""What new nodes must know of their cluster (AWS-157, AWS-40).
+"""What new nodes must know about their cluster (AWS-157, AWS-40).
 
-What was given is used; what was not is asked of EKS once and kept for the life of the process, but for the version,
-which an upgrade changes. A class's hash covers only what was given: with what is learned at the first launch it would
-change then, and every node drift.
+Given facts are used; missing ones are requested from EKS once and kept for the life of the process, except the version,
+which an upgrade changes. A class's hash covers only given facts: if it covered what the first launch learns, it would
+change then, and every node would drift.
 """
 
 import asyncio
@@ -43,11 +43,11 @@ class Cluster:
 
     @property
     def known(self) -> ClusterFacts:
-        """What is known without asking: the same before and after EKS was asked, and after a restart."""
+        """What is known without asking EKS: the same before and after EKS was asked, and after a restart."""
         return self._given
 
     async def version(self) -> str:
-        """Major.minor, looked at again every five minutes: after an upgrade an alias means other images (AWS-159)."""
+        """Major.minor, read again every five minutes: after an upgrade an alias means other images (AWS-159)."""
         if not self._facts.version:
             await self._ask()
         reread = self._version_now or (None if self._given.version else self._version_of_eks)
@@ -64,7 +64,7 @@ class Cluster:
         return self._facts.version
 
     async def for_launch(self, *, with_cidr: bool) -> ClusterFacts:
-        """Everything that user data needs; the services' addresses only where its family names them."""
+        """Everything that user data needs; the services' addresses only if its family names them."""
         if not self._facts.endpoint:
             await self._ask()
         if with_cidr and not self._facts.service_cidr:

@@ -1,7 +1,7 @@
-"""What the cluster itself says of what new nodes must know: its version and its DNS address (AWS-96, AWS-157).
+"""What the cluster itself can answer of what new nodes must know: its version and its DNS address (AWS-96, AWS-157).
 
-Read once, before the adapter is opened. An object or a right that is missing leaves a fact out, with a line in the log;
-EKS is asked for what is left.
+Read once, before the adapter is opened. If an object or a right is missing, the fact is left out with a line in the
+log; EKS is asked for the rest.
 """
 
 import logging
@@ -20,7 +20,7 @@ _DNS_SERVICE: Final = "kube-dns"
 
 
 async def facts_of(services: RawObjects, version_now: VersionNow | None, given: ClusterFacts) -> ClusterFacts:
-    """`given`, completed by what the API server says. Without `version_now` the version is left to be asked of EKS.
+    """`given`, completed by what the API server answers. Without `version_now` EKS is asked for the version later.
 
     `services` are those of the namespace kube-system.
     """

@@ -1,8 +1,8 @@
-"""Whether an instance is still what its class asks for (AWS-113 to AWS-121).
+"""Whether an instance still is what its class asks for (AWS-113 to AWS-121).
 
-The answer is the first of upstream's reasons that holds. What cannot be judged is left as it is: a class whose last
-image has vanished would otherwise drift on every node. An image that no longer fits, where the class has others, is
-judged: nobody else would say that such a node stays as it is forever.
+The answer is the first of upstream's reasons that holds. What cannot be judged counts as unchanged: otherwise a class
+whose last image has vanished would drift on every node. An image that no longer fits, while the class has others, is
+judged: nothing else would report that such a node stays as it is forever.
 """
 
 from dataclasses import dataclass
@@ -38,14 +38,14 @@ class Judged:
 
 
 class Drift:
-    """Judges claims, and remembers of each what it has answered."""
+    """Judges claims, and remembers its answer for each."""
 
     def __init__(self, classes: NodeClasses, offerings: OfferingsCache, inventory: Inventory, cluster: Cluster) -> None:
         self._classes, self._offerings, self._inventory, self._cluster = classes, offerings, inventory, cluster
         self.judged: dict[str, Judged] = {}  # by the claim's UID
 
     async def of(self, claim: NodeClaim) -> str:
-        """The reason; empty where there is none."""
+        """The reason; empty if there is none."""
         node_class = self._classes.get(claim.node_class.name)
         if not isinstance(node_class, NodeClass) or node_class.deleting or not claim.provider_id:
             return ""
@@ -101,7 +101,7 @@ class Drift:
         return ""
 
     async def _reservation_differs(self, claim: NodeClaim, node_class: NodeClass, facts: InstanceFacts) -> bool:
-        """Confirmed by a live look, for the instance may have fallen back to on-demand (AWS-119)."""
+        """Confirmed by a live look, because the instance may have fallen back to on-demand (AWS-119)."""
         known = {each.id for each in node_class.status.capacity_reservations or ()}
         if not facts.reservation_id or facts.reservation_id in known:
             return False

@@ -1,8 +1,8 @@
 """What an error of AWS means: its code becomes one of dovetail.ports.failures, or an answer to branch on.
 
-Classified by code and status, never by the message's text (AWS-108, AWS-188), but for one code that EC2 uses for two
-things: `AuthFailure` says that credentials are not valid, and that an image is not shared with the account. Only a code
-of AWS's own says that nothing happened; an internal error or a broken connection does not.
+Classified by code and status, never by the message's text (AWS-108, AWS-188), except for one code that EC2 uses for two
+things: `AuthFailure` means either invalid credentials or an image that is not shared with the account. Only a code of
+AWS's own proves that nothing happened; an internal error or a broken connection does not.
 """
 
 from dataclasses import dataclass
@@ -100,7 +100,7 @@ class Denied:
 
 
 def denial_of(error: sdk.ClientError) -> Denied | None:
-    """The refusal that an error stands for; None where it says nothing certain or only asks for time."""
+    """The refusal that an error stands for; None if it proves nothing or only asks for time."""
     code, status = code_of(error), _status(error)
     if code in THROTTLED or _is_about_credentials(error) or code in _NOT_NOW or status >= 500:
         return None
@@ -120,7 +120,7 @@ def failure_of(subject: str, error: Exception) -> Failure:
 
 
 def refusal(subject: str, denied: Denied) -> Failure:
-    """The failure that a refusal is where no caller branches on it."""
+    """The failure for a refusal that no caller branches on."""
     text = f"{denied.code}: {denied.message}"
     return Forbidden(subject, text) if denied.code in UNAUTHORISED else Refused(subject, text)
 

@@ -1,7 +1,7 @@
-"""The port KeptObjects over a bucket of S3.
+"""The port KeptObjects over an S3 bucket.
 
-With a client of its own: the cut-down description of AWS's services has no S3, which most workers never call. An
-operator who names a bucket gives the worker's role the four actions on it (docs/operations.md).
+It has its own client: the cut-down description of AWS's services has no S3, which most workers never call. An operator
+who names a bucket gives the worker's role the four actions on it (docs/operations.md).
 """
 
 import asyncio
@@ -22,7 +22,7 @@ _CONFIG: Final = Config(connect_timeout=5, read_timeout=20, retries={"max_attemp
 
 
 class BucketObjects:
-    """What stands in a bucket below a prefix."""
+    """The objects of a bucket below a prefix."""
 
     def __init__(self, bucket: str, prefix: str) -> None:
         self.bucket = bucket
@@ -36,7 +36,7 @@ class BucketObjects:
         await self._call("put_object", Key=self.prefix + name, Body=data)
 
     async def get(self, name: str) -> bytes | None:
-        """None where there is no such key."""
+        """None if there is no such key."""
         found = await self._call("get_object", Key=self.prefix + name)
         return None if found is None else await asyncio.to_thread(found["Body"].read)
 
@@ -61,7 +61,7 @@ class BucketObjects:
             more = {"ContinuationToken": found["NextContinuationToken"]}
 
     async def delete(self, name: str) -> None:
-        """S3 says nothing where there was none."""
+        """S3 reports no error if there was none."""
         await self._call("delete_object", Key=self.prefix + name)
 
     async def close(self) -> None:
@@ -69,7 +69,7 @@ class BucketObjects:
             await asyncio.to_thread(self._client.close)
 
     async def _call(self, operation: str, **given: Any) -> Any:
-        """The answer; None where there is no such object."""
+        """The answer; None if there is no such object."""
         async with self._making:
             if self._client is None:
                 self._client = await asyncio.to_thread(self._make)

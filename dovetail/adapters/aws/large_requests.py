@@ -1,9 +1,9 @@
-"""The body of a call with hundreds of like entries, written once and quickly.
+"""The body of a call with hundreds of similar entries, written once and quickly.
 
 A fleet has some 240 overrides of five fields. The SDK walks its description of the service for each field, then quotes
 the form twice, once for the signature and once to send it: two thirds of a launch's processor time. Here the entries
-are taken out before the SDK sees them, and are written behind its own fields. Fields may have other names on the line
-than in the call, so a test compares the bytes with the SDK's.
+are taken out before the SDK sees them, and are written after its own fields. Field names on the wire may differ from
+those in the call, so a test compares the bytes with the SDK's.
 """
 
 import re
@@ -26,14 +26,14 @@ def speed_up(client: Any) -> None:
 
 
 def take_out(params: Json, model: Any, context: Json, **_: Any) -> Json:
-    """The parameters without the entries, which wait in the call's context."""
+    """The parameters without the entries, which are kept in the call's context."""
     field = ENTRIES[model.name]
     context[_KEPT] = (field, params.get(field, []))
     return {key: value for key, value in params.items() if key != field}
 
 
 def write_form(params: Json, context: Json, **_: Any) -> None:
-    """The body as it goes over the line. Names of fields need no quoting; values repeat, so each is quoted once."""
+    """The body as sent. Field names need no quoting; values repeat, so each is quoted once."""
     quoted = _Quoted()
     rows = [f"{key}={quoted[str(value)]}" for key, value in params["body"].items()]
     _write(rows, quoted, *context[_KEPT])
@@ -41,7 +41,7 @@ def write_form(params: Json, context: Json, **_: Any) -> None:
 
 
 def _write(rows: list[str], quoted: "_Quoted", name: str, value: Any) -> None:
-    """A thousand rows a launch: leaves are written where they are met."""
+    """A thousand rows per launch: leaves are written as they are reached."""
     fields = value.items() if isinstance(value, dict) else enumerate(value, 1)
     for key, each in fields:
         if isinstance(each, str):
@@ -53,7 +53,7 @@ def _write(rows: list[str], quoted: "_Quoted", name: str, value: Any) -> None:
 
 
 class _Quoted(dict[str, str]):
-    """Texts as a form has them."""
+    """Texts, quoted for a form."""
 
     def __missing__(self, text: str) -> str:
         made = self[text] = text if _PLAIN.fullmatch(text) else quote_plus(text, safe="-._~")

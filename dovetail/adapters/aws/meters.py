@@ -101,24 +101,24 @@ def called(service: str, operation: str, seconds: float, code: str) -> None:
 
 
 def retried(service: str, operation: str, retries: int) -> None:
-    """A call that was answered needed so many retries."""
+    """Count the retries that a call needed before it was answered."""
     labels = {"service": _SERVICES.get(service, service), "action": operation}
     SDK.count("request_attempt_total", {**labels, "code": "200"}, retries + 1)
     SDK.observe("request_retry_count", retries, labels)
 
 
 def prices_fetched(kind: str, now: float) -> None:
-    """Prices of that kind are those of now."""
+    """Prices of that kind are up to date now."""
     OWN.gauge("aws_prices_refreshed_timestamp_seconds").set(now, {"kind": kind})
 
 
 def show_user_data(node_class: str, size: int) -> None:
-    """How large a class's user data is, decoded (AWS-100)."""
+    """The decoded size of a class's user data (AWS-100)."""
     _user_data[node_class] = size
 
 
 def show_types(node_class: str, types: tuple[InstanceType, ...]) -> None:
-    """The types that a class could launch at this moment."""
+    """The types that a class could launch now."""
     _offered[node_class] = types
 
 
@@ -142,7 +142,7 @@ class _Place(NamedTuple):
 
 
 def _offerings() -> dict[_Place, Offering]:
-    """By type, capacity type and zone; one that any class may have counts as available."""
+    """By type, capacity type and zone; an offering available to any class counts as available."""
     found: dict[_Place, Offering] = {}
     for types in list(_offered.values()):
         for each in types:
@@ -177,7 +177,7 @@ def _samples() -> Iterator[Sample]:
 
 
 class _TypeLines:
-    """The lines of types and offerings, written anew when a class is offered other ones: they are 44,000."""
+    """The lines of types and offerings, rewritten when the offerings of a class change: they are 44,000."""
 
     def __init__(self) -> None:
         self._of: tuple[tuple[InstanceType, ...], ...] = ()

@@ -100,5 +100,5 @@ CLUSTER_TAG: Final = "eks:eks-cluster-name"
 
 
 def owned_tag(cluster: str) -> str:
-    """The tag that says to which cluster an instance belongs."""
+    """The tag that names the cluster that an instance belongs to."""
     return f"kubernetes.io/cluster/{cluster}"

@@ -1,4 +1,4 @@
-"""AWS as a provider: what the worker opens where DOVETAIL_CLOUD is `aws`, which is the default."""
+"""AWS as a provider: what the worker opens if DOVETAIL_CLOUD is `aws`, the default."""
 
 from typing import Final
 

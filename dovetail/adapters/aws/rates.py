@@ -1,9 +1,9 @@
 """How long a call must wait before it is made: a token bucket per operation.
 
-AWS throttles an account, not a process, and raises an account's rates on request, so nobody here knows them. A bucket
-begins with what every account has and is refilled faster than that until AWS answers "throttled": this empties it, and
-for the next minute it is refilled as slowly as AWS does where no rate was raised. All callers wait for it; without
-this, every worker's retries would be refused because of the retries of the others.
+AWS throttles an account, not a process, and raises an account's rates on request, so its rates are unknown here. A
+bucket starts with what every account has and is refilled faster than that until AWS throttles: that empties it, and for
+the next minute it is refilled only at AWS's rate for an account that was never raised. All callers wait for it;
+otherwise every worker's retries would be refused because of the others' retries.
 """
 
 import asyncio
@@ -25,13 +25,13 @@ class Bucket:
         self._slow_until = float("-inf")
 
     def take(self) -> float:
-        """Take one; how many seconds to wait before the call."""
+        """Take a token; returns the seconds to wait before the call."""
         self._fill()
         self._left -= 1.0
         return max(0.0, -self._left / self._rate())
 
     def give_back(self) -> None:
-        """A call that was not made after all."""
+        """Return the token of a call that was not made."""
         self._left = min(self._burst, self._left + 1.0)
 
     def drain(self) -> None:
@@ -56,7 +56,7 @@ class Rates:
         self._buckets = {each.operation: Bucket(each.burst, each.per_second, clock) for each in limits}
 
     async def pass_through(self, operation: str) -> bool:
-        """Wait until this operation may be called; False where the wait would be too long."""
+        """Wait until this operation may be called; False if the wait would be too long."""
         bucket = self._buckets.get(operation)
         if bucket is None:
             return True

@@ -1,10 +1,10 @@
-"""Whether AWS would allow what launches and terminations ask of it: EC2's dry runs, before an installation.
+"""Whether AWS would allow the calls of launches and terminations: EC2's dry runs, before an installation.
 
-EC2 looks at the rights first and at the ids afterwards, so that ids of nothing are enough: a refusal for want of rights
-says no, and "the request would have succeeded" says yes. Any other answer (that there is no such instance, for example)
-says neither, because some of EC2's calls look at the ids first. Of these IAM is asked what the caller's policies come
-to for an instance of this cluster, where the caller may ask that (`iam:SimulatePrincipalPolicy`, which no worker needs
-and the shipped policies do not grant). Nothing is made.
+EC2 checks the rights first and the ids afterwards, so ids of nothing are enough: a refusal for missing rights means no,
+and "the request would have succeeded" means yes. Any other answer (no such instance, for example) means neither,
+because some of EC2's calls check the ids first. For these, IAM is asked how it evaluates the caller's policies for an
+instance of this cluster, if the caller may ask that (`iam:SimulatePrincipalPolicy`, which no worker needs and the
+shipped policies do not grant). Nothing is made.
 """
 
 import re
@@ -39,7 +39,7 @@ class AwsRehearsal:
         return tuple(_with_decision(each, decided.get(each.call, "")) for each in found)
 
     async def _simulated(self, calls: Sequence[str]) -> Mapping[str, str]:
-        """IAM's decision on each of these calls; nothing where it does not say."""
+        """IAM's decision on each of these calls; nothing if it gives none."""
         if not calls:
             return {}
         try:
@@ -106,7 +106,7 @@ class AwsRehearsal:
 
 
 def _principal(caller: str) -> str:
-    """Whose policies count: of a session those of its role."""
+    """Whose policies count: for a session those of its role."""
     return re.sub(r":sts::(\d+):assumed-role/([^/]+)/.*", r":iam::\1:role/\2", caller)
 
 

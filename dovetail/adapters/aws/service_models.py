@@ -1,7 +1,7 @@
 """botocore's descriptions of the services, cut down to the calls that are made.
 
-EC2's alone describes hundreds of operations and every field in sentences, and holds 20 MB of a worker for as long as it
-runs. A service that is not listed here (STS, by which botocore finds credentials) is described in full.
+EC2's alone describes hundreds of operations and documents every field, and takes 20 MB of a worker as long as it runs.
+A service that is not listed here (STS, with which botocore finds credentials) is described in full.
 """
 
 from collections.abc import Iterator, Mapping
@@ -56,7 +56,7 @@ _DESCRIPTION: Final = "service-2"  # botocore's name for the file of a service's
 
 
 def service_models() -> Loader:
-    """What a botocore session reads its data with."""
+    """From what a botocore session reads its data."""
     return Loader(file_loader=_CutDown())
 
 
@@ -76,7 +76,7 @@ class _CutDown(JSONFileLoader):
 
 
 def cut_down(description: Json, operations: frozenset[str]) -> Json:
-    """These operations and every shape that they need, without the sentences."""
+    """These operations and every shape that they need, without the documentation."""
     kept: Json = {name: each for name, each in description["operations"].items() if name in operations}
     shapes: Json = {}
     wanted = list(_shapes_named(kept))
@@ -102,7 +102,7 @@ def _shapes_named(part: Any) -> Iterator[str]:
 
 
 def _without_sentences(part: Any) -> Any:
-    """A member may itself be called documentation; it is no text."""
+    """A member may itself be named documentation; that one is kept."""
     if isinstance(part, list):
         return [_without_sentences(each) for each in part]
     if not isinstance(part, dict):

@@ -1,7 +1,7 @@
 """The adapter's settings: upstream's provider settings (AWS-157), under upstream's names.
 
-They are filled from `AwsEnvironment`, the variables that dovetail/settings/settings.py reads. What is no setting but a
-fact of the cluster (version, DNS address) is in `ClusterFacts`; what is not given there is asked of EKS.
+They are filled from `AwsEnvironment`, the variables that dovetail/settings/settings.py reads. Facts of the cluster
+(version, DNS address) are not settings and are in `ClusterFacts`; those not given there are requested from EKS.
 """
 
 from dataclasses import dataclass

@@ -1,7 +1,7 @@
 """The type of an instance as planners count on it: sized by its class, with its pool's NodeOverlays (AWS-76, AWS-94).
 
-It gives what a claim's status says. The same answer is given right after a launch, when an instance is found again and
-when all are listed, so that a launch that was cut off and taken up again writes the same status.
+It fills a claim's status. The answer is the same right after a launch, when an instance is found again and when all are
+listed, so that an interrupted launch that is resumed writes the same status.
 """
 
 from dataclasses import replace
@@ -19,7 +19,7 @@ class SizedInstances:
         self._offerings, self._overlays = offerings, overlays
 
     async def of(self, facts: InstanceFacts, node_class: NodeClass) -> SizedType | None:
-        """The instance's type; None where nothing can be listed for the class or it has no such type."""
+        """The instance's type; None if nothing can be listed for the class or it has no such type."""
         try:
             sized = (await self._offerings.sized_types(node_class)).get(facts.instance_type)
             if sized is None or not self._overlays.change_capacities():

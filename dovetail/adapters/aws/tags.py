@@ -32,23 +32,23 @@ def class_tags(node_class: NodeClass, cluster: str, pool: str) -> dict[str, str]
 
 
 def cluster_tag(cluster_uid: str) -> dict[str, str]:
-    """Which cluster an instance is of, whatever that is called. For launches, not for templates, whose names are made
-    of their tags; frozen with the launch, so that every version repeats it byte for byte."""
+    """The cluster that an instance belongs to, whatever that cluster's name. For launches, not for templates, whose
+    names are made of their tags; frozen with the launch, so that every version repeats it byte for byte."""
     return {core.CLUSTER_UID_TAG: cluster_uid} if cluster_uid else {}
 
 
 def template_tags(launch_tags: Mapping[str, str]) -> dict[str, str]:
-    """The tags of a launch as its template has them, and is named by."""
+    """The tags of a launch that its template carries and is named by."""
     return {key: value for key, value in launch_tags.items() if key != core.CLUSTER_UID_TAG}
 
 
 def as_tags(tags: Mapping[str, str]) -> list[Json]:
-    """As EC2 takes them."""
+    """In EC2's request format."""
     return [{"Key": key, "Value": value} for key, value in sorted(tags.items())]
 
 
 def from_tags(tags: list[Json] | None) -> dict[str, str]:
-    """As EC2 gives them."""
+    """From EC2's answer format."""
     return {tag["Key"]: tag.get("Value", "") for tag in tags or ()}
 
 

@@ -1,4 +1,4 @@
-"""Objects as files. A file appears whole, under its name at last, so that a kill leaves none that is cut off."""
+"""Objects as files. A file appears under its name only when complete, so that a kill leaves no partial one."""
 
 import asyncio
 import os
@@ -18,19 +18,19 @@ class FolderObjects:
         self.folder = folder
 
     async def put(self, name: str, data: bytes) -> None:
-        """By a file beside it that is renamed."""
+        """Written to a file next to it, which is then renamed."""
         await asyncio.to_thread(self._put, self.folder / name, data)
 
     async def get(self, name: str) -> bytes | None:
-        """None where there is no such file."""
+        """None if there is no such file."""
         return await asyncio.to_thread(self._get, self.folder / name)
 
     async def get_all(self, names: Sequence[str]) -> list[bytes | None]:
-        """In one thread: the way there and back costs more than a file."""
+        """In one thread: switching threads costs more than reading a file."""
         return await asyncio.to_thread(lambda: [self._get(self.folder / name) for name in names])
 
     async def names(self, prefix: str) -> tuple[str, ...]:
-        """As they stand below the folder."""
+        """As written below the folder."""
         return await asyncio.to_thread(self._names, prefix)
 
     async def delete(self, name: str) -> None:

@@ -1,7 +1,7 @@
 """The one place that talks to the API server.
 
-Paths and raw JSON in, raw JSON out; the official client carries the connection (TLS, tokens, proxies), its models are
-not used (1 ms a pod). Every status is looked at here: one that the caller does not expect becomes a failure. Every
+Paths and raw JSON in, raw JSON out; the official client provides the connection (TLS, tokens, proxies), its models are
+not used (1 ms a pod). Every status is checked here: one that the caller does not expect becomes a failure. Every
 request has a time limit.
 """
 
@@ -65,12 +65,12 @@ class Client:
 
     @property
     def authority(self) -> str:
-        """The certificates by which the server is known, in base64; empty where the system's own are used."""
+        """The certificates that identify the server, in base64; empty if the system's own are used."""
         file = self._official.configuration.ssl_ca_cert if self._official is not None else None
         return base64.b64encode(Path(file).read_bytes()).decode() if file else ""
 
     async def call(self, request: Request) -> Answer:
-        """One request and its answer; a failure where the status is neither success nor expected."""
+        """One request and its answer; a failure if the status is neither success nor expected."""
         if self._address.read_only and request.writes:
             raise Forbidden(request.subject, f"not written: {request.method} by a process that only looks")
         started = asyncio.get_running_loop().time()
@@ -81,7 +81,7 @@ class Client:
 
     @asynccontextmanager
     async def stream(self, request: Request, idle: float) -> AsyncIterator[AsyncIterator[bytes]]:
-        """A watch: its lines as they come. Silence for longer than `idle` seconds ends it as Unreachable."""
+        """A watch: its lines as they arrive. Silence for longer than `idle` seconds ends it as Unreachable."""
         timeout = aiohttp.ClientTimeout(total=None, sock_connect=_CONNECT_SECONDS, sock_read=idle)
         started = asyncio.get_running_loop().time()
         with _translated(request.subject):
@@ -143,7 +143,7 @@ class Client:
             await former.close()
 
     async def _renew(self, since: float) -> bool:
-        """Load the credentials again, unless that was done a moment ago; whether they were loaded after `since`."""
+        """Reload the credentials, unless that was just done; whether they were loaded after `since`."""
         async with self._loading:
             if asyncio.get_running_loop().time() - self._loaded_at > _RELOAD_SECONDS:
                 await self._load()

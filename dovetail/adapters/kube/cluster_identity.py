@@ -1,8 +1,8 @@
-"""Which cluster this is, by the UID of its namespace kube-system: made with the cluster, kept by a restored etcd, and
-of no other cluster, however it is called.
+"""Which cluster this is, by the UID of its namespace kube-system: created with the cluster, kept by a restored etcd,
+and different in every other cluster, whatever its name.
 
-Read when the cluster is opened, and looked at again while it is served: behind an address there may one day be another
-cluster, and what is in hand is not for that one.
+Read when the cluster is opened, and checked again while it is served: another cluster may one day answer at the same
+address, and the work in hand is not for that one.
 """
 
 import asyncio
@@ -24,7 +24,7 @@ _REQUEST: Final = Request(
 
 
 class ClusterIdentity:
-    """The UID as it was read first, and whether it still is the same."""
+    """The UID as first read, and whether it is still the same."""
 
     def __init__(self, client: Client) -> None:
         self._client = client
@@ -32,18 +32,18 @@ class ClusterIdentity:
         self._now = ""
 
     async def read(self) -> str:
-        """The UID, as it is from now on to stay."""
+        """The UID, which must stay the same from now on."""
         self.uid = self._now = await self._ask()
         return self.uid
 
     def trouble(self) -> str:
-        """Why nothing may be done here; empty where the cluster is the one that was opened."""
+        """Why nothing may be done here; empty if the cluster is the one that was opened."""
         if self._now == self.uid:
             return ""
         return f"the API server is of another cluster ({self._now}) than when this worker started ({self.uid})"
 
     async def look(self) -> None:
-        """Look now. What cannot be asked counts as it was."""
+        """Look now. If the server cannot be asked, the last answer counts."""
         try:
             found = await self._ask()
         except Failure as failure:

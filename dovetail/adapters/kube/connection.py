@@ -1,6 +1,6 @@
 """Where the API server is, and who we are to it: a kubeconfig, or the service account of the pod we run in.
 
-Whatever cannot be read becomes Misconfigured, which names the file.
+A file that cannot be read becomes Misconfigured, which names it.
 """
 
 import os
@@ -22,7 +22,7 @@ _CONNECTIONS: Final = 100
 
 
 def user_agent() -> str:
-    """How our calls are known in the API server's audit log."""
+    """How our calls appear in the API server's audit log."""
     return f"dovetail/{metadata.version('dovetail')}"
 
 
@@ -37,7 +37,7 @@ class ClusterAddress:
     read_only: bool = False  # every request that would write is refused here
 
     async def load(self) -> Any:
-        """The library's configuration for it; Misconfigured where there is none."""
+        """The library's configuration for it; Misconfigured if there is none."""
         settings = client.Configuration()
         settings.connection_pool_maxsize = _CONNECTIONS
         settings.retries = None  # callers decide what is tried again, and when; 0 would mean trying without an end

@@ -29,7 +29,7 @@ _LONGEST_MESSAGE: Final = 500  # a refusal may quote a whole object
 
 
 class Expired(Conflict):
-    """The version to go on from is no longer kept: list again (410)."""
+    """The version to continue from is no longer kept: list again (410)."""
 
 
 class NotServed(Refused):
@@ -81,7 +81,7 @@ def failure_of(answer: Answer, subject: str) -> Failure:
 
 
 def _with_fields(answer: Answer) -> str:
-    """The message, and which fields are wrong where the server names them and the message does not."""
+    """The message, with the invalid fields if the server names them and the message does not."""
     fields = [str(cause["field"]) for cause in answer.causes if cause.get("field")]
     missing = [name for name in fields if name not in answer.message]
     return f"{answer.message} ({', '.join(missing)})" if missing else answer.message

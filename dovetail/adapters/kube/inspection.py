@@ -1,8 +1,8 @@
-"""The port Inspection over the Kubernetes API: what is served, what we may do, the server's clock, and all objects.
+"""The port Inspection over the Kubernetes API: what is served, our rights, the server's clock, and all objects.
 
-Nothing here comes from the cache, because a cache that cannot be filled is one of the things a person looks into.
-The rights asked for are those of deploy/kubernetes/rbac.yaml; a test keeps them equal. Those to NodeClasses, and to
-kinds that an open feature gate watches, are asked for where a worker needs them, and so is what places.yaml grants.
+Nothing here comes from the cache, because a cache that cannot be filled is one of the things people investigate. The
+rights checked are those of deploy/kubernetes/rbac.yaml; a test keeps them equal. Rights to NodeClasses, to kinds that
+an open feature gate watches, and those in places.yaml are checked if a worker needs them.
 """
 
 import asyncio
@@ -76,12 +76,12 @@ _WRITTEN: Final = frozenset({"nodeoverlays", "capacitybuffers"})
 
 
 def name_of(resource: str, verb: str) -> str:
-    """The one object to which a right is granted; empty where it is granted to all."""
+    """The one object to which a right is granted; empty if it is granted to all."""
     return "" if verb == "create" else NAMES.get(resource, "")
 
 
 def rights_of_watched(path: str) -> tuple[Right, ...]:
-    """What is needed of a kind of NodeClass, and of one that an open feature gate watches."""
+    """The rights needed for a kind of NodeClass, and for one that an open feature gate watches."""
     group, resource = _group_and_resource(path)
     status = ((group, f"{resource}/status", _CHANGE),) if resource in _WRITTEN else ()
     return ((group, resource, _LOOK), *status)
@@ -111,7 +111,7 @@ _REVIEWS: Final = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Need:
-    """What a worker's settings ask for: rights in its own namespace, to keep places for pods, to move them, to write
+    """What a worker's settings require: rights in its own namespace, to keep places for pods, to move them, to write
     their deletion costs, and its cloud's."""
 
     namespace: str = "kube-system"
@@ -193,7 +193,7 @@ class KubeInspection:
             return ""  # the missing right is reported among the rights
 
     async def _left_behind(self) -> tuple[str, ...]:
-        """What may not be read counts as absent: nobody is warned of what is only possible."""
+        """What may not be read counts as absent: nobody is warned about a mere possibility."""
         kinds = await asyncio.gather(*[self._first_of(kind, path) for kind, path in self._old_kinds.items()])
         settings = await asyncio.gather(*[self._old_settings(namespace) for namespace in _OLD_SETTINGS])
         return tuple(words for words in (*kinds, *settings) if words)

@@ -1,7 +1,7 @@
-"""Whether a Karpenter runs beside us, by the Lease that its leader renews every two seconds.
+"""Whether a Karpenter runs in the same cluster, by the Lease that its leader renews every two seconds.
 
 Two controllers on the same NodeClaims launch two instances for each and disrupt beyond the budgets. A leader that ends
-gives its Lease up, one that was killed lets it run out after fifteen seconds; both mean that we may act.
+releases its Lease, that of a killed one expires after fifteen seconds; after both we may act.
 """
 
 import asyncio
@@ -32,20 +32,20 @@ _REQUEST: Final = Request(
 
 
 class KarpenterLease:
-    """Looks at the Lease, in whatever namespace it is. `expected`: we write nothing, so that one may run beside us."""
+    """Looks at the Lease, in any namespace. `expected`: we write nothing, so that a Karpenter may run as well."""
 
     def __init__(self, client: Client, now: Callable[[], float], *, expected: bool = False) -> None:
         self._client, self._now, self._expected = client, now, expected
         self.holder = ""  # who leads, and where; empty: nobody
 
     def trouble(self) -> str:
-        """Why nothing may be done here; empty where no Karpenter runs."""
+        """Why nothing may be done here; empty if no Karpenter runs."""
         if not self.holder or self._expected:
             return ""
         return f"Karpenter runs in this cluster ({self.holder}): stop it, or stop Dovetail"
 
     async def look(self) -> None:
-        """Look now. What cannot be asked counts as it was."""
+        """Look now. If the server cannot be asked, the last answer counts."""
         try:
             answer = await self._client.call(_REQUEST)
         except Forbidden as failure:

@@ -1,7 +1,7 @@
 """The official client: its asynchronous half only.
 
 `import kubernetes` loads the synchronous half too, with requests, OAuth and all that they need: 11 MB and a fifth of a
-second that no worker uses. So the package's own file is not run; a part of it is loaded when it is asked for.
+second that no worker uses. So the package's own file is not run; its parts are loaded when they are requested.
 """
 
 import sys
@@ -14,7 +14,7 @@ _PACKAGE: Final = "kubernetes"
 
 
 def _part(name: str) -> ModuleType:
-    """A part of the package that is asked for by somebody else: kubernetes.client, as after `import kubernetes`."""
+    """A part of the package that other code requests: kubernetes.client, as after `import kubernetes`."""
     try:
         return import_module(f"{_PACKAGE}.{name}")
     except ModuleNotFoundError:

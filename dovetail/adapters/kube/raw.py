@@ -64,14 +64,14 @@ class KubeRawObjects:
 
 
 async def server_version(client: Caller) -> str:
-    """Major.minor of the cluster, as the API server says it now."""
+    """Major.minor of the cluster, as the API server answers now."""
     answer = await client.call(Request(method="GET", path="/version", subject="version of the cluster"))
     minor = "".join(c for c in str(answer.body.get("minor", "")) if c.isdigit())  # EKS says "36+"
     return f"{answer.body.get('major', '')}.{minor}"
 
 
 async def user_of(client: Caller) -> str:
-    """As whom the API server knows us; empty where it does not say (before 1.28, or without the right to ask)."""
+    """The name under which the API server knows us; empty if it gives none (before 1.28, or without the right)."""
     review = {"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"}
     path = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
     try:

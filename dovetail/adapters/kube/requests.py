@@ -1,6 +1,6 @@
 """A request to the API server, and who sends it: a worker's client, or a command's own connection.
 
-It loads no HTTP library: a command that writes one annotation waits for none.
+It loads no HTTP library, so that a command that writes one annotation does not wait for one.
 """
 
 from dataclasses import dataclass, field
@@ -36,11 +36,11 @@ class Request:
 
     @property
     def writes(self) -> bool:
-        """Whether it may leave something behind."""
+        """Whether it may leave a change behind."""
         return self.method != "GET" and not self.path.startswith(_REVIEWS)
 
     def checked(self, answer: Answer) -> Answer:
-        """The answer; a failure where its status is neither success nor expected."""
+        """The answer; a failure if its status is neither success nor expected."""
         if 200 <= answer.status < 300 or answer.status in self.expected:
             return answer
         raise failure_of(answer, self.subject)
@@ -48,7 +48,7 @@ class Request:
 
 class Caller(Protocol):
     async def call(self, request: Request) -> Answer:
-        """One request and its answer; a failure where the status is neither success nor expected."""
+        """One request and its answer; a failure if the status is neither success nor expected."""
         ...
 
 

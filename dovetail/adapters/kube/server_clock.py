@@ -1,8 +1,8 @@
 """The API server's time, by the Date header of its answers.
 
 Kept as a distance from the monotonic clock, so that a step of this machine's own clock changes nothing. A header is cut
-to whole seconds and says only that the server's clock was somewhere within a second between question and answer; what
-was believed is moved no further than that proves. A machine with a right clock is therefore believed as it is.
+to whole seconds and proves only that the server's clock was within one second at some time between question and answer;
+the estimate is moved no further than that proves. So a machine with a correct clock keeps its own time.
 """
 
 import asyncio
@@ -35,7 +35,7 @@ class ServerClock:
         return self._wall() - self.now()
 
     def heard(self, moment: float, seconds: float) -> None:
-        """An answer that says this moment has just come, so many seconds after its question."""
+        """An answer with this time has just arrived, so many seconds after its question."""
         received = self._monotonic()
         earliest, latest = moment - received, moment + 1.0 - (received - seconds)
         self._distance = min(max(self._distance, earliest), latest)
@@ -43,7 +43,7 @@ class ServerClock:
         self._notice()
 
     async def keep(self, ask: Callable[[], Awaitable[object]]) -> None:
-        """Ask for an answer whenever none has come for a while, until cancelled."""
+        """Request an answer whenever none has arrived for a while, until cancelled."""
         while True:
             silent = self._monotonic() - self._heard_at
             if silent >= ASK_SECONDS:
@@ -55,7 +55,7 @@ class ServerClock:
             await asyncio.sleep(ASK_SECONDS - silent)
 
     def _notice(self) -> None:
-        """Say once that the clocks differ, and once that they agree again."""
+        """Log once that the clocks differ, and once that they agree again."""
         differs = abs(self.ahead()) > NOTICED_SECONDS
         if differs and not self._noticed:
             _log.warning("%s; set it right (NTP)", difference(self))

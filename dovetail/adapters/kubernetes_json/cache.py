@@ -95,7 +95,7 @@ class Cache:
         self.bell.ring()
 
     def poke(self) -> None:
-        """Wake those who wait: the view has become usable, or is so no longer."""
+        """Wake those who wait: the view has become usable or unusable."""
         with self._lock:
             self.revision += 1
             self._poked = self.revision
@@ -103,10 +103,11 @@ class Cache:
         self.bell.ring()
 
     def listen(self, kind: str, listener: Callable[[Any, Any], None]) -> None:
-        """Call `listener` with each object of a kind as it changes: before and after, None where there is none.
+        """Call `listener` with each object of a kind as it changes: before and after, None if there is none.
 
         The objects that exist now come first; a kind may have several listeners. The calls are made by the thread that
-        feeds the cache, outside the lock; of a list only what differs is reported."""
+        feeds the cache, outside the lock; of a list only what differs is reported.
+        """
         self._listeners[kind] = (*self._listeners.get(kind, ()), listener)
         for key in self.objects(kind):
             found = self.get(kind, key)
@@ -192,7 +193,7 @@ class Cache:
         return found | {name + STANDING: store.stood for name, store in self._stores.items() if store.kind.standing}
 
     def _read(self, kind: Kind, raw: Json, identity: Identity) -> Entry:
-        """Parse one object. What the parser did not foresee counts as unreadable: it must not end the watch."""
+        """Parse one object. An error that the parser did not foresee means unreadable: it must not end the watch."""
         key, uid, version = identity
         try:
             return Entry(key, uid, version, value=kind.parse(raw))
@@ -260,7 +261,7 @@ class Listing:
             self._contents.put(self._cache._read(self._store.kind, raw, identity))
 
     def finish(self, version: int) -> None:
-        """The list is complete: it takes the place of everything held so far."""
+        """The list is complete: it replaces everything held so far."""
         before, kind, revision = self._store.contents.values, self._store.kind.name, self._cache.revision
         with self._cache._lock:
             self._cache._count(self._store, self._store.replace(self._contents, version))
@@ -289,7 +290,7 @@ def full_name(raw: Json) -> str:
 
 
 def _node_of(raw: Json) -> str:
-    """spec.nodeName of a pod or an attachment; empty where there is none."""
+    """spec.nodeName of a pod or an attachment; empty if there is none."""
     spec = raw.get("spec")
     node = spec.get("nodeName") if isinstance(spec, dict) else None
     return node if isinstance(node, str) else ""

@@ -1,4 +1,4 @@
-"""The kind Pod, apart from those that a person's order writes: an order about a node reads no pods."""
+"""The kind Pod, separate from the kinds that a person's order writes: an order about a node reads no pods."""
 
 from typing import Final
 

@@ -1,12 +1,12 @@
 """The objects of one kind, as the watch reports them.
 
-Every event is judged by the resourceVersion of its own object: an older or repeated one changes nothing, in whatever
-order events come. Deletions are remembered for a while, so that a late repetition of an old event does not bring a
+Every event is judged by the resourceVersion of its own object: an older or repeated one changes nothing, whatever the
+order of events. Deletions are remembered for a while, so that a late repetition of an old event does not bring a
 deleted object back.
 
-Many a new version says nothing new: each kubelet's heartbeat is one, and each count of a ReplicaSet's pods. It is held,
-because writes are made at it, but it is no change: with a thousand nodes everything would be looked at three times a
-second for nothing.
+Many new versions contain nothing new: each kubelet's heartbeat makes one, and each count of a ReplicaSet's pods. The
+version is kept, because writes need it, but it is not a change: otherwise, with a thousand nodes, everything would be
+looked at three times a second for nothing.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping
@@ -49,7 +49,7 @@ class Kind:
 
     @property
     def api_version(self) -> str:
-        """What its objects say of themselves: v1, or group/version."""
+        """The apiVersion of its objects: v1, or group/version."""
         return self.path.removeprefix("/apis/").removeprefix("/api/").rpartition("/")[0]
 
 
@@ -65,7 +65,7 @@ class Entry:
 
 
 class StoreIndex:
-    """Values by one property. Tuples are replaced, never changed, so a reader's stays as it was."""
+    """Values by one property. Tuples are replaced, never changed, so a reader's tuple stays as it was."""
 
     def __init__(self, property_of: Callable[[Any], str], grouped: Callable[[list[Any]], tuple[Any, ...]]) -> None:
         self._property_of, self._grouped = property_of, grouped
@@ -73,11 +73,11 @@ class StoreIndex:
         self._without: dict[int, Any] = {}  # those whose property is empty, by identity: there may be thousands
 
     def get(self, value: str) -> tuple[Any, ...]:
-        """The values with that property; the empty one matches nothing."""
+        """The values with that property; an empty property matches nothing."""
         return self._values.get(value, ())
 
     def change(self, old: Any, new: Any) -> None:
-        """Take the old value out and put the new one in; either may be None."""
+        """Remove the old value and add the new one; either may be None."""
         for value, mine in ((old, False), (new, True)):
             name = "" if value is None else self._property_of(value)
             if name:
@@ -215,9 +215,9 @@ class KindStore:
         return ChangeKind.STANDING if known > 0 else ChangeKind.NONE
 
     def replace(self, contents: Contents, version: int) -> ChangeKind:
-        """Everything there is, as listed at that version.
+        """Everything that exists, as listed at that version.
 
-        The list counts even where it is older than what was seen: the server may have been restored from a backup.
+        The list counts even if it is older than what was seen: the server may have been restored from a backup.
         """
         differs = contents.versions != self.contents.versions
         self.contents, self._given = contents, None
@@ -246,7 +246,7 @@ class KindStore:
 
 
 def _says_the_same(old: Any, new: Any) -> bool:
-    """Whether two values of one object differ in their resourceVersion at most. Kinds that are kept raw always do."""
+    """Whether two values of one object differ at most in their resourceVersion. For kinds kept raw never."""
     if type(old) is not type(new):
         return False
     read = _all_but_the_version(new.__class__)
@@ -255,7 +255,7 @@ def _says_the_same(old: Any, new: Any) -> bool:
 
 @cache
 def _all_but_the_version(kind: type[Any]) -> Callable[[Any], Any]:
-    """What an object of a kind says. Comparing two takes a tenth of what reading one from its JSON takes."""
+    """The content of an object of a kind. Comparing two takes a tenth of the time of reading one from its JSON."""
     if not is_dataclass(kind):
         return lambda value: value
     return attrgetter(*[each.name for each in fields(kind) if each.name != "resource_version"])

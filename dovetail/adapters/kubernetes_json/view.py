@@ -1,7 +1,7 @@
 """The ports ClusterView and ClusterLookups, answered from the cache.
 
-Used on the real cluster and in the simulated world alike. Each plugs in a function that says why its cache cannot be
-trusted now, so that nothing is decided on what was true before the connection broke.
+Used on the real cluster and in the simulated world alike. Each plugs in a function that explains why its cache cannot
+be trusted now, so that nothing is decided on what was true before the connection broke.
 """
 
 import asyncio
@@ -168,8 +168,8 @@ class CachedView:
         return self.cache.indexed("Deployment", node)
 
     def pause_on(self, pool: str, activity: Activity) -> Pause | None:
-        """As last seen: a pause is not forgotten because the watch of its object is broken. Of a kind that has not been
-        seen since the start it is not known whether something pauses."""
+        """As last seen: a pause is not forgotten because the watch of its object is broken. For a kind that has not
+        been seen since the start it is unknown whether something pauses."""
         now, found = self._clock(), cast(NodePool | None, self.cache.get("NodePool", pool))
         system = cast(Namespace | None, self.cache.get("Namespace", SYSTEM_NAMESPACE))
         general = pauses_of_all(system, cast(Mapping[str, Freeze], self.cache.objects("Freeze")), now)
@@ -233,7 +233,7 @@ class CachedWorkloads:
         return cast(Volume | None, self._cache.get("PersistentVolume", name))
 
     def guard(self, key: str) -> AdmissionGuard | None:
-        """None as well where its watch is broken: somebody may have deleted it."""
+        """None also if its watch is broken: somebody may have deleted it."""
         kind, _, name = key.partition("/")
         if self._problem(frozenset(GUARD_KINDS)):
             return None

@@ -1,5 +1,5 @@
-"""The kinds that are written to by orders of people as well as by steps. They load no model of the API: a command that
-annotates one object reads that one alone."""
+"""The kinds that both people's orders and steps write. They load no model of the API: a command that annotates one
+object reads only that one."""
 
 from dataclasses import fields
 from operator import attrgetter

@@ -1,5 +1,5 @@
-"""The machines that carry one of these annotations: few of very many, so all are gone through only where a Node has
-said something new."""
+"""The machines that carry one of these annotations: few of very many, so all are searched only after a Node has
+changed."""
 
 from dovetail.adapters.kwok import names as own
 from dovetail.model.nodes import Node
@@ -8,7 +8,7 @@ from dovetail.ports.view import ClusterView
 
 
 class AnnotatedNodes:
-    """Found in one view. Of what a Node says only its version may have become old since."""
+    """Found in one view. Only the versions of its Nodes may have become old since."""
 
     def __init__(self, view: ClusterView, *annotations: str) -> None:
         self._view, self._annotations = view, frozenset(annotations)

@@ -19,7 +19,7 @@ _REPAIR: Final = tuple(
 
 
 class KwokCatalogues:
-    """What could be launched, pool by pool; and, for classes other than they are, the same once more."""
+    """What could be launched, pool by pool; and the same for changed classes."""
 
     def __init__(self, classes: KwokClasses, types: Sequence[SoldType], shortages: KwokShortages) -> None:
         self._classes, self._types, self._shortages = classes, types, shortages
@@ -61,7 +61,7 @@ class KwokCatalogues:
 
 
 def instance_type(sold: SoldType, node_class: KwokClass, short: frozenset[OfferingKey] = frozenset()) -> InstanceType:
-    """A type as the class makes it."""
+    """A type as the class defines it."""
     pods = {} if node_class.max_pods is None else {"pods": node_class.max_pods}
     return InstanceType(
         name=sold.name,

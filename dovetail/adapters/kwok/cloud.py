@@ -40,7 +40,7 @@ _TRIES: Final = 5  # a Node that is played changes while it is changed
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KwokCloudParts:
-    """What the port is made of."""
+    """The port's parts."""
 
     classes: KwokClasses
     types: Sequence[SoldType]
@@ -166,7 +166,7 @@ def _place(pool: OfferingKey) -> RequirementSet:
 
 
 def _check_owner(raw: Json, claim: str) -> None:
-    """A providerID is only a text in a status: what it names must be an instance, and the claim's."""
+    """A providerID is only a text in a status: it must name an instance, and the claim's own."""
     meta = raw["metadata"]
     theirs = (meta.get("annotations") or {}).get(own.CLAIM, "")
     if not is_instance(raw):

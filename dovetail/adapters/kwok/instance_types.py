@@ -51,7 +51,7 @@ class SoldType:
 
     @property
     def requirements(self) -> tuple[Expression, ...]:
-        """What it requires of every label (CLD-11); what it cannot have is DoesNotExist."""
+        """Its requirement for every label (CLD-11); DoesNotExist for labels that it cannot have."""
         said = {
             **self.labels,
             names.ZONE: tuple(sorted({pool.zone for pool in self.prices})),
@@ -65,7 +65,7 @@ class SoldType:
 
 
 def read_types(text: bytes) -> tuple[SoldType, ...]:
-    """The types of a file; Misconfigured with the type and field that cannot be read."""
+    """The types of a file; Misconfigured names the type and field that cannot be read."""
     try:
         body = orjson.loads(text)
     except orjson.JSONDecodeError as error:

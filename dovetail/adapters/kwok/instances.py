@@ -1,8 +1,8 @@
-"""An instance is a Node object: how it is made, and what it says of itself.
+"""An instance is a Node object: how it is made, and what it records about itself.
 
 Nothing else remembers it, so that a worker that dies at any moment leaves nothing half done. While it boots, its Node
-has no providerID and kwok does not play it: it has not joined. `ends-at` in the past says that the cloud has taken the
-machine away; the Node itself goes when its finalizers allow it.
+has no providerID and kwok does not play it: it has not joined. `ends-at` in the past means that the cloud has taken the
+machine away; the Node itself is deleted when its finalizers allow it.
 """
 
 import hashlib
@@ -43,12 +43,12 @@ class Purchase:
 
 
 def node_name(token: str) -> str:
-    """One token, one Node: a launch that is repeated finds what it made."""
+    """One token, one Node: a repeated launch finds the Node that it made."""
     return f"kwok-{hashlib.sha256(token.encode()).hexdigest()[:12]}"
 
 
 def name_of(provider_id: str) -> str:
-    """The Node of a providerID; empty where it is none of kwok's."""
+    """The Node of a providerID; empty if it is not one of kwok's."""
     return provider_id.removeprefix(own.SCHEME) if provider_id.startswith(own.SCHEME) else ""
 
 
@@ -58,7 +58,7 @@ def request_hash(claim: NodeClaim, request: str) -> str:
 
 
 def node_of(name: str, bought: Purchase, now: float) -> Json:
-    """The Node as its kubelet would register it, and with what the cloud itself has to know."""
+    """The Node as its kubelet would register it, with what the cloud itself must know."""
     claim, boots = bought.claim, bought.node_class.boot_seconds > 0
     annotations = {
         own.CLAIM: claim.name,
@@ -103,7 +103,7 @@ def is_instance(raw: Json) -> bool:
 
 
 def _provider_id(raw: Json) -> str:
-    """Of one that boots: that which it will have."""
+    """For a booting one: the id that it will have."""
     said = (raw.get("spec") or {}).get("providerID")
     booting = own.BOOTS_AT in (raw["metadata"].get("annotations") or {})
     return str(said or (own.SCHEME + raw["metadata"]["name"] if booting else ""))
@@ -116,13 +116,13 @@ def has_ended(annotations: Mapping[str, str], now: float) -> bool:
 
 
 def is_gone(raw: Json, now: float) -> bool:
-    """Whether nothing is left but a Node that waits for its finalizers."""
+    """Whether only a Node that waits for its finalizers is left."""
     meta = raw["metadata"]
     return has_ended(meta.get("annotations") or {}, now) and "deletionTimestamp" in meta
 
 
 def instance_of(raw: Json, now: float) -> Instance:
-    """A Node as the port shows an instance."""
+    """A Node in the port's form of an instance."""
     meta, status = raw["metadata"], raw.get("status") or {}
     labels, annotations = meta.get("labels") or {}, meta.get("annotations") or {}
     state: Literal["pending", "running", "terminating"] = "pending" if own.BOOTS_AT in annotations else "running"

@@ -1,7 +1,7 @@
 """The port Interruptions over an annotation of Nodes: `kubectl annotate node NODE kwok.dovetail.sh/interrupt=spot`.
 
-The annotation is the queue: it stands until the message is acknowledged, and then under another name, so that any
-worker sees what was announced. A spot instance is taken away two minutes after it was, as a cloud does (upkeep.py).
+The annotation is the queue: it remains until the message is acknowledged, and then under another name, so that any
+worker sees what was announced. A spot instance is taken away two minutes later, as a cloud does (upkeep.py).
 """
 
 import asyncio
@@ -70,7 +70,7 @@ class KwokInterruptions:
         return ()
 
     async def borne_out(self, warned: Collection[Warned]) -> frozenset[Warned]:
-        """What stands on the Node; one that is gone is an instance that is gone."""
+        """What the Node's annotation confirms; a missing Node means an instance that is gone."""
         nodes = self._view.snapshot(NODES).nodes
         said = {
             name: {_REASONS.get(node.annotations.get(key, "")) for key in (own.INTERRUPT, own.ANNOUNCED)}

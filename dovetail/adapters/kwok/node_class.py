@@ -1,7 +1,7 @@
 """KWOKNodeClasses as the watch has them, and what the cloud is short of.
 
-A class needs no upkeep: its definition makes it ready, and nothing of it has to be looked up. One that cannot be read
-is not ready, and says why.
+A class needs no upkeep: its definition makes it ready, and nothing in it has to be looked up. An unreadable one is not
+ready, with the reason.
 """
 
 import hashlib
@@ -37,7 +37,7 @@ class KwokClass:
     hash: str = ""  # of the whole spec: every field of it changes what an instance is
 
     def sells(self, pool: OfferingKey) -> bool:
-        """Whether the cloud has capacity there: it lacks what the class says that it lacks."""
+        """Whether the cloud has capacity there: it lacks what the class declares as sold out."""
         return not any(fnmatchcase("/".join(pool), pattern) for pattern in self.sold_out)
 
 
@@ -48,7 +48,7 @@ class KwokClasses:
         self.raws = raws
 
     def get(self, reference: NodeClassRef) -> KwokClass | None:
-        """The class; None where there is none, or it is another cloud's."""
+        """The class; None if there is none, or it belongs to another cloud."""
         if (reference.group, reference.kind) not in SUPPORTED:
             return None
         raw = self.raws().get(reference.name)
@@ -56,7 +56,7 @@ class KwokClasses:
 
 
 def read_class(raw: Json) -> KwokClass:
-    """The class that an object describes."""
+    """The class in an object."""
     meta, spec = raw["metadata"], raw.get("spec") or {}
     sold_out = (meta.get("annotations") or {}).get(own.SOLD_OUT) or ""
     try:
@@ -90,7 +90,7 @@ def _state(raw: Json, problem: str = "") -> NodeClassState:
 
 
 class KwokShortages:
-    """Offerings that the cloud has refused, for three minutes. Each worker learns them for itself: another one is
+    """Offerings that the cloud has refused, for three minutes. Each worker learns them for itself: another worker is
     refused once more, which costs nothing here."""
 
     def __init__(self, clock: Callable[[], float] = time.time) -> None:

@@ -1,4 +1,4 @@
-"""kwok as a provider: what the worker opens where DOVETAIL_CLOUD is `kwok`. A cluster of any kind, and no account."""
+"""kwok as a provider: what the worker opens if DOVETAIL_CLOUD is `kwok`. A cluster of any kind, and no account."""
 
 import asyncio
 from pathlib import Path
@@ -19,7 +19,7 @@ NODE_CLASS: Final = NodeClassKind(kind=own.KIND, group=own.GROUP, version="v1alp
 
 
 async def open_kwok(cluster: ProviderCluster, given: KwokEnvironment) -> OpenCloud:
-    """Nothing is asked of anybody: the API server is the cloud."""
+    """Makes no request: the API server is the cloud."""
     classes, shortages = KwokClasses(lambda: cluster.node_classes(NODE_CLASS)), KwokShortages()
     types = await asyncio.to_thread(_types, given.instance_types_file)
     objects = cluster.objects("Node", "/api/v1/nodes", "")
@@ -45,7 +45,7 @@ def _types(file: str) -> tuple[SoldType, ...]:
 
 
 async def _close() -> None:
-    """Nothing is held open."""
+    """Nothing is open."""
 
 
 PROVIDER: Final = Provider(

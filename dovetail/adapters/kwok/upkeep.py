@@ -1,7 +1,7 @@
 """What the machines of a cloud do by themselves: they boot, and an announced end comes.
 
-The port NodeClassUpkeep, because that is where a cloud is asked to look after its own; the classes themselves need
-none. Every moment stands on a Node, so any worker may take it up.
+It answers the port NodeClassUpkeep, because there a cloud maintains its own; the classes themselves need nothing. Every
+moment is recorded on a Node, so any worker may act on it.
 """
 
 import time
@@ -21,7 +21,7 @@ _ROUND_SECONDS: Final = 60.0
 
 
 class KwokUpkeep:
-    """Boots and ends instances when their moment has come."""
+    """Boots and ends instances when their time has come."""
 
     def __init__(
         self, view: ClusterView, objects: RawObjects, nodes: Nodes, clock: Callable[[], float] = time.time
@@ -30,7 +30,7 @@ class KwokUpkeep:
         self._objects, self._nodes, self._clock = objects, nodes, clock
 
     async def keep(self) -> float:
-        """Look at every instance that has a moment; that of the next that boots or ends."""
+        """Look at every instance with a pending moment; returns when the next one boots or ends."""
         now = self._clock()
         again = now + _ROUND_SECONDS
         for node in self._dated.now():
@@ -47,7 +47,7 @@ class KwokUpkeep:
             await self._nodes.delete(node.name, node.uid)
 
     async def _boot(self, node: Node) -> None:
-        """The Node joins: it gets its providerID, and kwok takes it up."""
+        """The Node joins: it gets its providerID, and kwok begins to play it."""
         raw = await self._objects.read(node.name)
         if raw is None or own.BOOTS_AT not in (raw["metadata"].get("annotations") or {}):
             return

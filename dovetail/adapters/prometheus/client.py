@@ -1,8 +1,8 @@
-"""Asks the one Prometheus of the worker's settings, or what speaks its HTTP API: Thanos, Mimir, VictoriaMetrics.
+"""Queries the Prometheus of the worker's settings, or another server with its HTTP API: Thanos, Mimir, VictoriaMetrics.
 
-One instant query at a time: `POST /api/v1/query` below the address. It follows no redirect, so that the token goes
-nowhere else; it reads a megabyte at most; the token and the certificates are read again at each question. An answer
-with a warning may be a part of the truth, and is none.
+One instant query at a time: `POST /api/v1/query` below the address. It follows no redirect, so that the token reaches
+no other server; it reads a megabyte at most; the token and the certificates are read again for each query. An answer
+with a warning may be only part of the truth, and counts as none.
 """
 
 import asyncio
@@ -35,8 +35,8 @@ _KINDS: Final[dict[int, type[Failure]]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prometheus:
-    """How it is asked. `token`: a file with a bearer token; `authority`: one with the certificates by which it is
-    known, in place of the system's."""
+    """How it is queried. `token`: a file with a bearer token; `authority`: a file with the certificates that identify
+    it, instead of the system's."""
 
     url: str
     agent: str
@@ -45,7 +45,7 @@ class Prometheus:
     seconds: float = SECONDS
 
     async def ask(self, expression: str) -> tuple[Series, ...]:
-        """What the expression gives now."""
+        """The expression's current value."""
         try:
             async with asyncio.timeout(self.seconds):
                 status, raw = await self._post(expression)
@@ -81,7 +81,7 @@ async def _limited(content: aiohttp.StreamReader) -> bytes:
 
 
 def samples_of(status: int, raw: bytes) -> tuple[Series, ...]:
-    """What was answered; a failure where it is no answer, or one with a warning."""
+    """The samples of an answer; a failure if it is not a valid answer, or has a warning."""
     try:
         body = orjson.loads(raw)
     except orjson.JSONDecodeError:

@@ -1,4 +1,4 @@
-"""The ledger: what was asked of the cluster and of the cloud, by whom, and with what outcome.
+"""The ledger: each call to the cluster or the cloud, its caller, and its outcome.
 
 Written in the transaction of the call itself, so that neither a call nor its entry exists without the other. The file
 refuses to change an entry.
@@ -25,7 +25,7 @@ class Entry:
 
 
 def append(connection: sqlite3.Connection, entry: Entry) -> None:
-    """Add an entry; its id is given by the file."""
+    """Add an entry; the file assigns its id."""
     connection.execute(
         "INSERT INTO ledger (at, actor, operation, kind, key, uid, token, outcome, detail)"
         " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",

@@ -92,7 +92,7 @@ class SimulatedWorld:
     # The cloud
 
     def instances(self) -> list[InstanceRow]:
-        """All instances that there ever were, oldest first."""
+        """All instances that ever existed, oldest first."""
         return self._read(lambda cluster: rows.every(cluster.connection))
 
     def live_instances(self) -> list[InstanceRow]:
@@ -107,7 +107,7 @@ class SimulatedWorld:
         self._write(lambda cluster: rows.terminate(cluster.connection, provider_id, cluster.now))
 
     def never_join(self, count: int = -1) -> None:
-        """The next launches (-1: all of them) boot, and their kubelets never register. 0 ends it."""
+        """The next launches (-1: all of them) boot, but their kubelets never register. 0 ends it."""
         self.set(never_join=count)
 
     def set_boot_delay(self, seconds: float) -> None:

@@ -83,9 +83,10 @@ def describe_cluster(work: Work) -> Json:
 
 
 def get_managed_resource(work: Work) -> Json:
-    """ARC's view of the cluster; `zonalShift` null means that it was never registered, an empty list that none holds.
+    """ARC's view of the cluster; `zonalShift` null means that it was never registered, an empty list that no shift is
+    active.
 
-    A world that must say more than its list's notation can declares the answer's own fields as a map.
+    A world that needs more than the list's notation declares the answer's own fields as a map.
     """
     shift = work.world["zonalShift"]
     arn = work.params["resourceIdentifier"]
@@ -132,8 +133,8 @@ def _runs(instance: Instance) -> bool:
 
 
 def describe_status(work: Work) -> Json:
-    """Declared troubles under the filter that finds them; without a filter, every running instance and its own.
-    With IncludeAllInstances those that do not run too. An id that is not known refuses the whole call."""
+    """Declared problems under the filter that finds them; without a filter, every running instance and its own. With
+    IncludeAllInstances also those not running. An unknown id refuses the whole call."""
     wanted = work.params.get("InstanceIds")
     unknown = [each for each in wanted or () if work.cloud.instances.get(each) is None]
     if unknown:

@@ -42,7 +42,7 @@ def create_reservation(work: Work) -> Json:
 
 
 def cancel_reservation(work: Work) -> Json:
-    """Its instances run on, outside it."""
+    """Its instances keep running, outside it."""
     identity = work.params["CapacityReservationId"]
     declared: list[Json] = work.world["reservations"]
     if identity not in {each["id"] for each in declared}:
@@ -57,7 +57,7 @@ def cancel_reservation(work: Work) -> Json:
 
 
 def _volumes(instance: Instance) -> list[Json]:
-    """What its template has mapped, for as long as it lives: all of them go with their instances."""
+    """The volumes mapped by its template, as long as it lives: all are deleted with their instance."""
     found = []
     for index, each in enumerate(instance.template.get("BlockDeviceMappings") or ()):
         disk = each.get("Ebs")

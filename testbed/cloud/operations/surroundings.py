@@ -25,8 +25,8 @@ def _tags(declared: Json) -> dict[str, str]:
 def _chosen(work: Work, declared: list[Json], asked: tuple[str, str], unknown: AwsError) -> list[Json]:
     """Those that the call names (by which parameter, and under which key they are declared), else all.
 
-    EC2 refuses the whole question for a name that it does not know; a world with `unknownIds: nothing` answers with
-    the others, as the recorded cloud did.
+    EC2 refuses the whole call for an unknown name; a world with `unknownIds: nothing` answers with the others, as the
+    recorded cloud did.
     """
     parameter, key = asked
     names = work.params.get(parameter)

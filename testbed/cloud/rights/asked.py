@@ -1,7 +1,7 @@
-"""What a call asks of IAM: actions on resources, each with the keys that conditions may name.
+"""What a call requires of IAM: actions on resources, each with the keys that conditions may name.
 
-A launch asks for more than its own name: for every resource that it uses and makes, for the tags of what it makes, and
-for the role that its instances get. What does not exist is asked nothing about: EC2 says first that it is not there.
+A launch needs more than its own action: every resource that it uses and makes, the tags of what it makes, and the role
+of its instances. Missing resources are not checked: EC2 reports first that they do not exist.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -59,7 +59,7 @@ def _made(work: Work, actions: Iterable[str], kind: str, tags: dict[str, str], b
 
 
 def _template_of(work: Work, specification: Json | None) -> tuple[Json, Keys, str]:
-    """What a launch template says, and as what it counts; empty where none is named, or none is there."""
+    """The content of a launch template, and its resource; empty if none is named, or it does not exist."""
     if not specification:
         return {}, {}, ""
     name, identity = specification.get("LaunchTemplateName"), specification.get("LaunchTemplateId")
@@ -93,7 +93,7 @@ def _run_instances(work: Work) -> Iterator[Asked]:
 def _launch(
     work: Work, actions: tuple[str, ...], template: tuple[str, Keys], parts: list[Json], spot: bool
 ) -> Iterator[Asked]:
-    """`parts`: the template and what overrides it, which name what is used."""
+    """`parts`: the template and its overrides, which name what is used."""
     used = set(_used(work, parts))
     for action in actions:
         if template[0]:
@@ -110,7 +110,7 @@ def _launch(
 
 
 def _used(work: Work, parts: list[Json]) -> Iterator[str]:
-    """Images and what else stands already."""
+    """Images and other existing resources."""
     for part in parts:
         if part.get("ImageId"):
             yield _arn(work, "image", part["ImageId"], account="")
@@ -146,7 +146,7 @@ def _reboot(work: Work) -> Iterator[Asked]:
 
 
 def _of_instance(work: Work, action: str, identity: str, keys: Keys) -> Iterator[Asked]:
-    """An instance by its tags; of what is none, nothing is known here that a condition could name."""
+    """An instance by its tags; for anything else nothing is known here that a condition could name."""
     instance = work.cloud.instances.get(identity)
     if instance is not None:
         yield Asked(action, _arn(work, "instance", identity), {**_resource(instance.tags), **keys})
@@ -176,7 +176,7 @@ def _roles(cloud: Cloud, profile: str | None) -> list[str]:
 
 
 def _create_profile(work: Work) -> Iterator[Asked]:
-    """Its tags come with it, and IAM asks for no second right."""
+    """Its tags are included, and IAM requires no second right."""
     name = f"{work.params.get('Path', '/')}{work.params.get('InstanceProfileName')}"
     yield Asked("iam:CreateInstanceProfile", _profile(name), _request(from_tags(work.params.get("Tags"))))
 
@@ -223,7 +223,7 @@ def _shifted(work: Work) -> Iterator[Asked]:
 
 
 def _nothing(_work: Work) -> Iterator[Asked]:
-    """Everyone may ask who he is."""
+    """Everyone may ask for their own identity."""
     yield from ()
 
 

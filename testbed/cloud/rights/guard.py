@@ -1,4 +1,4 @@
-"""Refuses a call that the policies do not allow, with the code that the service has for it."""
+"""Refuses a call that the policies do not allow, with the service's own code."""
 
 from testbed.cloud.http.errors import AwsError
 from testbed.cloud.rights.asked import asked_by

@@ -13,7 +13,7 @@ PLACEHOLDER = re.compile(r"\$\{([\w:]+)\}")
 
 
 def values_for(settings: CloudSettings, region: str) -> dict[str, str]:
-    """As someone fills them in who brings the node role of a Karpenter stack."""
+    """As filled in by a user who has the node role of a Karpenter stack."""
     return {
         "AWS::Partition": "aws",
         "AWS::Region": region,

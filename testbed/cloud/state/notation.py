@@ -1,7 +1,7 @@
 """The notation of a declared world, of an instance and of their parts: which keys there are.
 
-A key that nothing here reads would be passed over in silence, and the world would be another one than was declared.
-Every change is therefore looked through first, and a key without a meaning is refused by its name.
+A key that nothing here reads would be silently ignored, and the world would differ from the declaration. So every
+change is checked first, and an unknown key is refused by its name.
 """
 
 from collections.abc import Iterable, Mapping
@@ -53,14 +53,14 @@ CHANGED: Final = frozenset(
 
 
 def refuse_unknown(given: Iterable[str], known: Iterable[str], where: str) -> None:
-    """ValueError that names the keys without a meaning, and those that there are."""
+    """ValueError that names the unknown keys, and the known ones."""
     unknown = sorted(set(given) - set(known))
     if unknown:
         raise ValueError(f"{where} has no {', '.join(unknown)}; it knows {', '.join(sorted(known))}")
 
 
 def check_world(change: Json) -> None:
-    """ValueError where a change of the world says something that nothing reads."""
+    """ValueError if a change of the world has a key that nothing reads."""
     refuse_unknown(change, WORLD, "the world")
     for key, known in MEMBERS.items():
         for number, member in enumerate(_members(change.get(key))):

@@ -1,7 +1,7 @@
 """The instance types that a class could launch now, with their offerings (AWS-48 to AWS-50, AWS-63 to AWS-66, AWS-146).
 
-Offerings are made anew when a price or a shortage changes. One that still says the same stays the same object, for
-there are 11,000 of them, and what planners have worked out for an offering they keep by its identity.
+Offerings are made anew when a price or a shortage changes. An unchanged offering stays the same object, because there
+are 11,000 of them, and planners remember by identity what they have worked out for each.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -29,7 +29,7 @@ RESERVED_SHARE: Final = 10_000_000.0  # a reserved offering costs this part of o
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OfferingKind:
-    """Where and under which capacity type instances are offered, without a price: shared by all types offered so."""
+    """Where and under which capacity type instances are offered, without a price: shared by all such types."""
 
     capacity_type: str
     zone: str
@@ -98,7 +98,7 @@ class _Shared:
     def kinds_open_now(
         self, capacity_types: tuple[str, ...], kinds: tuple[OfferingKind, ...]
     ) -> tuple[tuple[OfferingKind, bool], ...]:
-        """Each kind, and whether it is open if shortages are not counted; the same for all types offered so."""
+        """Each kind, and whether it is open if shortages are ignored; the same for all types offered that way."""
         found = self._open.get(capacity_types)
         if found is None:
             found = self._open[capacity_types] = tuple((kind, self._is_open(kind)) for kind in kinds)
@@ -109,7 +109,7 @@ class _Shared:
         return zone not in now.shifted and (kind.capacity_type, zone) not in now.full_zones
 
     def span_of(self, capacity_type: str, name: str, zone: str) -> ShortFor:
-        """How long it is short; of moments that are 0 where no shortage is known."""
+        """How long it is short; made of moments that are 0 if no shortage is known."""
         return max(self.short.get((capacity_type, name, zone), _OPEN), self.short.get((capacity_type, "", ""), _OPEN))
 
 
@@ -140,7 +140,7 @@ def _offered_type(sized: SizedType, shared: _Shared) -> OfferedType:
 def _offerings(
     sized: SizedType, kinds: tuple[OfferingKind, ...], shared: _Shared, before: tuple[Offering, ...], *, fits: bool
 ) -> tuple[Offering, ...]:
-    """The inner loop, 11,000 rounds: what types share was looked up before, and an unchanged offering stays."""
+    """The inner loop, 11,000 rounds: what types share was looked up before, and an unchanged offering is kept."""
     name, zones, short, prices = sized.facts.name, sized.zones, shared.short, shared.now.prices
     on_demand, spot, differs = prices.on_demand(name), prices.spot, not before
     found: list[Offering] = []
@@ -224,7 +224,7 @@ def _reserved_kind(each: Reservation, zone_id: str) -> OfferingKind:
 
 
 def _reserved_offering(sized: SizedType, kind: OfferingKind, now: Circumstances, *, fits: bool) -> Offering:
-    """The offering of a reservation, as many instances as are left in it (AWS-146)."""
+    """The offering of a reservation, with as many instances as it has left (AWS-146)."""
     each = kind.reservation
     assert each is not None
     exhausted = now.shortages.holds(Shortage(capacity_type=core.CAPACITY_RESERVED, scope=each.id))

@@ -1,6 +1,6 @@
-"""The offerings of each class at this moment, remembered until something changes.
+"""The current offerings of each class, remembered until something changes.
 
-Without this, one pool that runs short would have 1,400 types sized again.
+Without this, a single pool running short would cause 1,400 types to be sized again.
 """
 
 from collections.abc import Mapping
@@ -47,7 +47,7 @@ Entry = TypeVar("Entry")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Sized:
-    """The types under a class, and what that was worked out from."""
+    """The types under a class, and the inputs they were worked out from."""
 
     key: Key
     memory: Mapping[str, int]  # that nodes have shown
@@ -56,7 +56,7 @@ class _Sized:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Offered:
-    """The types with their offerings, and what that was worked out from."""
+    """The types with their offerings, and the inputs they were worked out from."""
 
     key: Key
     types: tuple[OfferedType, ...]
@@ -71,7 +71,8 @@ class OfferingsCache:
 
     @property
     def shifted(self) -> frozenset[str]:
-        """The shifted zones by name. Shifts give ids, all else here has names, and the classes' subnets have both."""
+        """The shifted zones by name. Shifts have ids, everything else here has names; the classes' subnets have
+        both."""
         if not self.shifted_ids:
             return frozenset()
         known = (c.zone_ids for c in self._classes.every() if isinstance(c, NodeClass))
@@ -179,7 +180,7 @@ class OfferingsCache:
 
 
 def _remember(kept: dict[str, Entry], uid: str, value: Entry) -> None:
-    """The newest at the end; the oldest goes."""
+    """Newest last; the oldest is dropped."""
     kept.pop(uid, None)
     kept[uid] = value
     if len(kept) > _KEPT:

@@ -2,7 +2,7 @@
 AWS-88).
 
 Planners, launches and the status of what was launched apply the same function: a claim whose status lacked what its
-plan counted on would not hold its own pod, and each pass would launch another instance. What comes of it is kept until
+plan counted on would not hold its own pod, and each pass would launch another instance. The result is kept until
 offerings, pool or overlays change; without this, each of a hundred launches would apply the overlays to 1,400 types.
 """
 
@@ -22,7 +22,7 @@ def _no_pools() -> Mapping[str, NodePool]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Applied:
-    """What was found for one pool, and for what."""
+    """The result for one pool, and the inputs it was computed from."""
 
     to: tuple[OfferedType, ...]
     key: object  # versions of the pool and of the overlays
@@ -39,12 +39,12 @@ class PoolOverlays:
     _kept: dict[str, _Applied] = field(default_factory=dict)
 
     def applied(self, types: tuple[OfferedType, ...], pool: str) -> tuple[OfferedType, ...]:
-        """The types for a pool; the same object where no overlay changes anything, or there is no such pool."""
+        """The types for a pool; the same object if no overlay changes anything, or the pool does not exist."""
         found = self._applied(types, pool)
         return types if found is None else found.types
 
     def capacities(self, types: tuple[OfferedType, ...], pool: str) -> Mapping[str, Resources]:
-        """The capacity, overlays included, of those types whose capacity an overlay changes in this pool."""
+        """The capacity, overlays included, of the types whose capacity an overlay changes in this pool."""
         found = self._applied(types, pool)
         return {} if found is None else found.capacities
 
@@ -73,5 +73,5 @@ class PoolOverlays:
 
 
 def _counts(each: NodeOverlay) -> bool:
-    """One that upkeep has found to contradict another, in whichever pool, is applied nowhere (NPL-53)."""
+    """An overlay that upkeep found to contradict another, in any pool, is applied nowhere (NPL-53)."""
     return not any(c.type == "ValidationSucceeded" and c.status == "False" for c in each.conditions)

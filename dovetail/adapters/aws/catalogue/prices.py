@@ -1,8 +1,8 @@
 """What an hour of an instance type costs (AWS-66 to AWS-69).
 
 Prices are refreshed twice a day; until the first refresh, and wherever the price list cannot be reached, a table that
-ships with the product stands in. A failed refresh never empties anything. Where spot has no price it is not free but
-not offered.
+ships with the product is used. A failed refresh never removes anything. Spot without a price is not free but not
+offered.
 """
 
 import asyncio
@@ -45,13 +45,13 @@ class Prices:
         return self._on_demand.get(instance_type)
 
     def spot(self, instance_type: str, zone: str) -> float | None:
-        """Before the first history, the on-demand price; afterwards None where there is no history."""
+        """Before the first history, the on-demand price; afterwards None if there is no history."""
         if self._spot is None:
             return self._on_demand.get(instance_type)
         return self._spot.get((instance_type, zone))
 
     def learn_on_demand(self, prices: Mapping[str, float]) -> None:
-        """New values replace old ones; none is ever taken away."""
+        """New values replace old ones; none is ever removed."""
         changed = {name: price for name, price in prices.items() if price > 0 and self._on_demand.get(name) != price}
         if changed:
             self._on_demand.update(changed)
@@ -70,7 +70,7 @@ class PriceRefresh:
         self._calls, self._prices, self._settings = calls, prices, settings
 
     async def refresh(self) -> None:
-        """Both kinds; one that fails does not stop the other."""
+        """Refresh both kinds; a failure of one does not stop the other."""
         done = await asyncio.gather(self._on_demand(), self._spot(), return_exceptions=True)
         failed = [each for each in done if isinstance(each, BaseException)]
         for each in failed:

@@ -1,7 +1,7 @@
 """Shortages in a ConfigMap, shared by all workers and kept over restarts.
 
-Two entries per shortage, its end and its first refusal as seconds; writers merge, so that none takes away what another
-has just found.
+Two entries per shortage, its end and its first refusal in seconds; writers merge, so that none removes what another has
+just found.
 """
 
 from typing import Final

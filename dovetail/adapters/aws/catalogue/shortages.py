@@ -43,17 +43,17 @@ class Shortage:
 
     @property
     def key(self) -> str:
-        """As a ConfigMap's key takes it: no part contains two underscores."""
+        """As a ConfigMap key: no part contains two underscores."""
         return "__".join((self.capacity_type, self.instance_type, self.zone, self.scope)) + "__"
 
     @property
     def since_key(self) -> str:
-        """Of the moment of its first refusal."""
+        """The key of the moment of its first refusal."""
         return _SINCE + self.key
 
 
 def read_key(key: str) -> Shortage | None:
-    """The shortage of a key; None where it is none of ours."""
+    """The shortage of a key; None if the key is not one of ours."""
     parts = key.split("__")
     if len(parts) != 5 or not _KEY.match(key):
         return None
@@ -67,7 +67,7 @@ class ShortageStore(Protocol):
         """Key → moment."""
 
     async def write(self, changes: dict[str, float | None]) -> None:
-        """Set or (None) take away entries, leaving the others alone."""
+        """Set entries, or remove them (None), leaving the others alone."""
 
 
 class NoStore:
@@ -95,13 +95,13 @@ class Shortages:
 
     @property
     def revision(self) -> int:
-        """Also rises when one has run out, or may be asked for again."""
+        """Also rises when a shortage has run out, or may be tried again."""
         if self._clock() >= self._next_end:
             self._take({}, {})
         return self._revision
 
     def pools(self, group: str = "") -> dict[tuple[str, str, str], ShortFor]:
-        """Short capacity pools as (capacity type, instance type, zone), type and zone empty where all of it is short;
+        """Short capacity pools as (capacity type, instance type, zone), type and zone empty if all of it is short;
         those of a placement group count only for launches into it (AWS-73)."""
         return {
             (short.capacity_type, short.instance_type, short.zone): ShortFor(until, self._since[short])
@@ -110,7 +110,7 @@ class Shortages:
         }
 
     def fresh_from(self) -> float:
-        """A shortage with a later end is one that nobody may ask about again yet."""
+        """A shortage with a later end may not be tried again yet."""
         return self._clock() + SHORTAGE_SECONDS - ASKED_AGAIN_AFTER
 
     def subnet_is_short(self, capacity_type: str, subnet: str) -> bool:
@@ -118,16 +118,17 @@ class Shortages:
         return self.holds(Shortage(capacity_type=capacity_type, scope=subnet))
 
     def holds(self, shortage: Shortage) -> bool:
-        """Whether it is known and has not run out."""
+        """Whether the shortage is known and has not run out."""
         return self._until.get(shortage, 0.0) > self._clock()
 
     def known(self) -> dict[Shortage, float]:
-        """All that hold, with their ends."""
+        """All that have not run out, with their ends."""
         now = self._clock()
         return {shortage: until for shortage, until in self._until.items() if until > now}
 
     async def remember(self, shortages: Iterable[Shortage], seconds: float = SHORTAGE_SECONDS) -> None:
-        """From now on; marking again extends. Written for the others before this returns, unless it just was."""
+        """From now on; a repeated refusal extends it. Other workers see it once this returns, unless it was just
+        written."""
         now = self._clock()
         until = now + seconds
         marked = {s: until for s in shortages if not 0.0 <= until - self._until.get(s, 0.0) < _JUST_WRITTEN_SECONDS}
@@ -171,8 +172,8 @@ class Shortages:
             _log.warning("the end of a shortage is known to this worker only: %s", failure)
 
     def _take(self, marked: dict[Shortage, float], first: dict[Shortage, float]) -> None:
-        """What ran out is forgotten; a catalogue shows more of an old shortage than of a new one. `first`: when they
-        began, by what was just learnt."""
+        """Expired shortages are forgotten; a catalogue shows more of an old shortage than of a new one. `first`: when
+        they began, as just learnt."""
         now = self._clock()
         if now >= self._next_end:
             self._revision += 1

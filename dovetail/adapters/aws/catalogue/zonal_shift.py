@@ -1,7 +1,7 @@
 """Which zones the cluster's traffic is shifted away from (AWS-155).
 
-Asked every half minute where the setting is on. Nothing is launched into such a zone, and its instances are left alone.
-Where the cluster was never registered for shifts the start is refused, for the setting would have no effect.
+Asked every half minute if the setting is on. Nothing is launched into such a zone, and its instances are left alone. If
+the cluster was never registered for shifts the start is refused, because the setting would have no effect.
 """
 
 import asyncio
@@ -26,7 +26,7 @@ class ZonalShift:
         self._arn = ""
 
     async def zones(self) -> frozenset[str]:
-        """Ids of the zones with an applied shift that has not run out. Misconfigured where the cluster is unknown."""
+        """Ids of the zones with an applied shift that has not run out. Misconfigured if the cluster is unknown."""
         if not self._arn:
             answer = await self._calls.call("eks", "DescribeCluster", name=self._cluster)
             self._arn = str(answer["cluster"]["arn"])

@@ -1,7 +1,7 @@
 """How much of each resource an instance has, and how much of it the system and the kubelet keep (AWS-54 to AWS-62).
 
 The formulas are upstream's, rounding included: a pod that fits there fits here. kube-reserved counts the pods that the
-network interfaces allow, not maxPods, except in the families where it does.
+network interfaces allow, not maxPods, except in the families that count maxPods.
 """
 
 import re
@@ -44,7 +44,7 @@ class Sizes:
 
 
 def sizes_of(facts: TypeFacts, node_class: NodeClass, settings: AwsSettings, observed_memory: int = 0) -> Sizes:
-    """Capacity and overhead. `observed_memory` is what nodes of this type have shown (AWS-55), 0 where none has."""
+    """Capacity and overhead. `observed_memory` is what nodes of this type have shown (AWS-55), 0 if none has."""
     family = FAMILIES[node_class.family]
     kubelet = kubelet_for(facts, node_class, settings)
     computed = memory_bytes(facts, settings.memory_overhead)
@@ -68,7 +68,7 @@ def sizes_of(facts: TypeFacts, node_class: NodeClass, settings: AwsSettings, obs
 
 
 def kubelet_for(facts: TypeFacts, node_class: NodeClass, settings: AwsSettings) -> Json:
-    """spec.kubelet without formulas; those without a result here are left out, as all are with the gate closed."""
+    """spec.kubelet without formulas; those without a result here are left out, as all are if the gate is closed."""
     kubelet = node_class.kubelet
     if not any(formulas_in(kubelet)):
         return kubelet
@@ -81,7 +81,7 @@ def kubelet_for(facts: TypeFacts, node_class: NodeClass, settings: AwsSettings) 
 
 
 def formula_inputs(facts: TypeFacts, node_class: NodeClass, settings: AwsSettings) -> FormulaInputs:
-    """What formulas may ask of a type."""
+    """What formulas may use of a type."""
     return FormulaInputs(
         instance_type=facts.name,
         vcpus=facts.cpus,
@@ -202,7 +202,7 @@ def reserved_cpu(cpus: int) -> int:
 
 
 def threshold(text: str, total: int) -> int:
-    """An eviction threshold: a quantity, or a share of the whole; 100 % stands for none (AWS-61)."""
+    """An eviction threshold: a quantity, or a share of the whole; 100 % means none (AWS-61)."""
     share = _PERCENT.fullmatch(text)
     if share is None:
         return parse_quantity(text)

@@ -1,7 +1,7 @@
 """Whether instances of a type can be launched as a class asks (AWS-63).
 
-Asked once per type and class. A type that cannot stays in the catalogue with nothing available, so that a person sees
-why it is not chosen.
+Asked once per type and class. A type that cannot stays in the catalogue with nothing available, so that people see why
+it is not chosen.
 """
 
 from dovetail.adapters.aws.instance_types.type_facts import TypeFacts
@@ -11,7 +11,7 @@ _NESTED = "nested-virtualization"
 
 
 def suits_class(facts: TypeFacts, node_class: NodeClass) -> bool:
-    """Whether type and class go together; the placement group is judged where it is known."""
+    """Whether type and class are compatible; the placement group is judged where it is known."""
     spec = node_class.spec
     if node_class.family == "AL2023" and facts.family == "a1":
         return False  # its kernel needs a newer processor

@@ -1,8 +1,8 @@
 """How much memory nodes of a type really have (AWS-55).
 
-The estimate from the API is a little off for every type; the smallest amount that a registered node has shown is exact,
-for the image that it runs. It is found in the process's own watch-fed cache, so every process finds it out for itself,
-after a restart too.
+The API-based estimate is slightly off for every type; the smallest amount that a registered node has shown is exact for
+the image that it runs. It is read from the process's own watch-fed cache, so every process learns it for itself, also
+after a restart.
 """
 
 import time

@@ -1,6 +1,6 @@
 """What a class makes of the region's instance types: labels, capacity, overhead (AWS-50, AWS-63, AWS-80).
 
-None of it changes with prices and shortages, so it is worked out once per version of a class and kept.
+None of it changes with prices or shortages, so it is worked out once per version of a class and kept.
 """
 
 from collections.abc import Mapping
@@ -45,7 +45,7 @@ def sized_types(
 def sized_type(
     region: Region, facts: TypeFacts, node_class: NodeClass, settings: AwsSettings, observed_memory: int
 ) -> SizedType:
-    """One type under a class; `observed_memory` is what nodes of the type have shown, 0 where none has."""
+    """One type under a class; `observed_memory` is what nodes of the type have shown, 0 if none has."""
     subnets = {s.zone: s.zone_id or "" for s in node_class.status.subnets or ()}
     zones = {zone: subnets[zone] for zone in region.offered.get(facts.name, ()) if zone in subnets}
     reserved = settings.reserved_capacity and any(

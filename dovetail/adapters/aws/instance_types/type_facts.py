@@ -1,7 +1,7 @@
-"""The facts about an instance type that matter, from DescribeInstanceTypes.
+"""The relevant facts about an instance type, from DescribeInstanceTypes.
 
-What AWS's API does not say (network bandwidth that is vague in its documents, branch interfaces) comes from facts.json,
-which is dated. The API's own dictionaries are not kept, for they take ten times the memory.
+What AWS's API lacks (network bandwidth that its documents describe vaguely, branch interfaces) comes from facts.json,
+which is dated. The API's own dictionaries are not kept, because they take ten times the memory.
 """
 
 import json
@@ -74,7 +74,7 @@ class TypeFacts:
 
     @property
     def category_and_generation(self) -> tuple[str, str]:
-        """Of the name; empty where it does not say (AWS-51)."""
+        """From the name; empty if the name has none (AWS-51)."""
         found = _NAME.match(self.name)
         return (found["category"], found["generation"]) if found else ("", "")
 
@@ -133,14 +133,14 @@ def read_type(raw: Json) -> TypeFacts:
 
 
 def _ebs_bandwidth(ebs: Json) -> int:
-    """Only where the type is EBS-optimised by itself."""
+    """Only if the type is EBS-optimised by default."""
     if ebs.get("EbsOptimizedSupport") != "default":
         return 0
     return int((ebs.get("EbsOptimizedInfo") or {}).get("MaximumBandwidthInMbps", 0))
 
 
 def _bandwidth(cards: list[Json]) -> int:
-    """Of a type that facts.json lacks: the sum over its cards, which is as AWS documents it but for rounding
+    """For a type that facts.json lacks: the sum over its cards, which matches AWS's documentation except for rounding
     (MOT-3)."""
     return round(sum(float(card.get("BaselineBandwidthInGbps") or 0.0) for card in cards) * 1000)
 
@@ -164,5 +164,5 @@ def _neuron(raw: Json) -> Gpu:
 
 
 def _kebab(text: str) -> str:
-    """As label values have it (AWS-52)."""
+    """As label values are written (AWS-52)."""
     return text.lower().replace(" ", "-")

@@ -1,7 +1,7 @@
-"""An instance of EC2 as the port describes it, and what its NodeClaim is to say of it (AWS-94, AWS-101 to AWS-105).
+"""An EC2 instance as the port describes it, and what its NodeClaim records of it (AWS-94, AWS-101 to AWS-105).
 
-Labels and sizes come from the type as its class sizes it. For a class that is gone or has no subnets any more they are
-left out, so that one such class does not make the whole list fail (upstream's does, AWS-177).
+Labels and sizes come from the type as its class sizes it. If the class is gone or no longer has subnets they are left
+out, so that one such class does not make the whole list fail (upstream's does, AWS-177).
 """
 
 import re
@@ -32,7 +32,7 @@ _STATES: Final[dict[str, Literal["pending", "running", "stopping", "stopped", "t
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InstanceFacts:
-    """One instance, as its launch or EC2's description of it says."""
+    """One instance, according to its launch or to EC2's description."""
 
     id: str
     instance_type: str
@@ -62,19 +62,19 @@ class InstanceFacts:
 
 
 def instance_id(provider_id: str) -> str:
-    """The id at the end of a providerID; empty where it is none of EC2's (AWS-2), which is asked for no other."""
+    """The id at the end of a providerID; empty if it is not one of EC2's (AWS-2), which is asked about no other."""
     found = _PROVIDER_ID.fullmatch(provider_id)
     return found["id"] if found else ""
 
 
 def zone_of(provider_id: str) -> str:
-    """The zone that a providerID names; empty where it is none of EC2's."""
+    """The zone that a providerID names; empty if it is not one of EC2's."""
     found = _PROVIDER_ID.fullmatch(provider_id)
     return found["zone"] if found else ""
 
 
 def is_zone_of(zone: str, region: str) -> bool:
-    """Whether a zone is of a region: us-west-2a, and the local zone us-west-2-lax-1a, are of us-west-2."""
+    """Whether a zone belongs to a region: us-west-2a, and the local zone us-west-2-lax-1a, belong to us-west-2."""
     rest = zone.removeprefix(region)
     return rest != zone and (rest[:1] == "-" or rest.isalpha())
 
@@ -111,7 +111,7 @@ def read_instance(raw: Json, *, reserved_capacity: bool = True) -> InstanceFacts
 
 
 def _capacity_type(raw: Json, *, reserved_capacity: bool) -> tuple[str, str | None]:
-    """Capacity type and reservation (AWS-104). Either sign of spot will do (MOT-11)."""
+    """Capacity type and reservation (AWS-104). Either sign of spot is enough (MOT-11)."""
     if raw.get("SpotInstanceRequestId") or raw.get("InstanceLifecycle") == "spot":
         return core.CAPACITY_SPOT, None
     reservation = raw.get("CapacityReservationId") or ""
@@ -150,7 +150,7 @@ _PER_LAUNCH: Final = frozenset({core.ZONE, names.ZONE_ID, core.CAPACITY_TYPE, na
 
 
 def labels_of(facts: InstanceFacts, sized: SizedType | None) -> dict[str, str]:
-    """What the type leaves no choice about, and where and how it was launched (AWS-94)."""
+    """Labels for which the type leaves no choice, and where and how it was launched (AWS-94)."""
     labels: dict[str, str] = {core.INSTANCE_TYPE: facts.instance_type}
     if sized is not None:
         for expression in sized.expressions:

@@ -1,8 +1,8 @@
 """The instances of this cluster (AWS-101 to AWS-103).
 
-Lists are read whole and remembered for drift, which asks of every claim and may be some minutes late; look-ups of one
-instance are always live, and those that come together share one call. Because one unknown id refuses a whole batch,
-such a batch is asked for again by a filter.
+Lists are read whole and remembered for drift, which checks every claim and may be some minutes late; look-ups of one
+instance are always live, and concurrent ones share one call. Because one unknown id refuses a whole batch, such a batch
+is repeated with a filter.
 """
 
 import asyncio
@@ -39,16 +39,16 @@ class Inventory:
 
     @property
     def cluster_uid(self) -> str:
-        """This cluster's; empty where it is not known."""
+        """This cluster's UID; empty if it is not known."""
         return self._settings.cluster_uid
 
     def is_foreign(self, facts: InstanceFacts) -> bool:
-        """Whether it says that it is another cluster's, of the same name perhaps. One that does not say may be ours."""
+        """Whether its tag names another cluster, perhaps of the same name. One without the tag may be ours."""
         theirs = facts.tags.get(core.CLUSTER_UID_TAG, "")
         return bool(theirs and self.cluster_uid) and theirs != self.cluster_uid
 
     async def every(self) -> tuple[InstanceFacts, ...]:
-        """All instances that carry this cluster's tags, and no other one's UID, and are not yet gone."""
+        """All instances that carry this cluster's tags, and no other cluster's UID, and are not yet gone."""
         rows = await self._described(
             Filters=[
                 {"Name": "tag-key", "Values": [core.NODE_POOL]},
@@ -72,7 +72,7 @@ class Inventory:
         return min(rows, key=lambda facts: (facts.state == "shutting-down", facts.launched, facts.id), default=None)
 
     async def recent(self, identity: str, age: float) -> InstanceFacts | None:
-        """As last listed; listed anew when that was longer ago than `age` seconds or it was not in it."""
+        """As last listed; listed again if that was more than `age` seconds ago or the instance was missing."""
         if self._clock() - self._listed_at > age:
             async with self._listing:
                 if self._clock() - self._listed_at > age:
@@ -81,11 +81,11 @@ class Inventory:
         return known if known is not None else await self.live(identity)
 
     def last_seen(self, identity: str) -> InstanceFacts | None:
-        """As last listed, whenever that was; for zones whose answers are not to be relied on (AWS-102)."""
+        """As last listed, at any time; for zones whose answers are unreliable (AWS-102)."""
         return self._known.get(identity)
 
     async def live(self, identity: str) -> InstanceFacts | None:
-        """As it is now; None where EC2 does not show it in a live state, or there is no id."""
+        """Its current state; None if EC2 does not show it as live, or there is no id."""
         return None if not identity else await self._joined.answer(identity)
 
     async def _by_ids(self, ids: list[str]) -> dict[str, InstanceFacts]:

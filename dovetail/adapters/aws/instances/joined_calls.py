@@ -1,9 +1,8 @@
-"""Requests for single instances that come together share one call.
+"""Concurrent requests for single instances share one call.
 
-Three hundred terminations at once would be three hundred calls, of which AWS takes five a second; as one call they are
-one. A call is followed by the next of its kind half a second later at the soonest, so that many that come one after
-another are two calls a second at most, too; a single one waits for nobody. Each caller gets the answer for its own
-instance, or the failure of the call.
+Three hundred terminations at once would otherwise be three hundred calls, of which AWS takes five a second. The next
+call of a kind follows half a second later at the soonest, so that a long sequence also makes two calls a second at
+most; a single request waits for nothing. Each caller gets the answer for its own instance, or the failure of the call.
 """
 
 import asyncio
@@ -20,7 +19,7 @@ _MOST_IDS: Final = 500
 
 
 class JoinedCalls(Generic[T]):
-    """One kind of request. `ask`: the call for several ids; an id that its answer lacks is answered by None."""
+    """One kind of request. `ask`: the call for several ids; an id that its answer lacks is answered with None."""
 
     def __init__(self, batcher: str, ask: Callable[[list[str]], Awaitable[Mapping[str, T]]]) -> None:
         """`batcher`: the kind's name in the metrics."""

@@ -1,4 +1,4 @@
-"""Ends instances; those that are to end at the same time in one call (AWS-106, AWS-166)."""
+"""Terminates instances; simultaneous terminations share one call (AWS-106, AWS-166)."""
 
 import asyncio
 from typing import Final
@@ -12,7 +12,7 @@ _LOST_AFTER: Final = 15.0  # seconds: a description may show what was before an 
 
 
 class Terminations:
-    """The instances to end. One that is refused keeps no other one running."""
+    """The instances to terminate. A refused one keeps no other running."""
 
     def __init__(self, calls: Calls) -> None:
         self._calls = calls
@@ -20,14 +20,15 @@ class Terminations:
         self._accepted: dict[str, float] = {}  # by id: when, on the loop's clock
 
     def is_accepted(self, identity: str) -> bool:
-        """Whether EC2 has just taken the request: one that runs on after that has to be asked for again."""
+        """Whether EC2 has just accepted the request: if the instance still runs later, it must be requested again."""
         return self._accepted.get(identity, float("-inf")) > _clock() - _LOST_AFTER
 
     async def terminate(self, identity: str) -> None:
-        """Only a description says that an instance is gone, so "not found" here is a failure like any other (AWS-106).
+        """Only a description proves that an instance is gone, so "not found" here is a failure like any other
+        (AWS-106).
 
-        Whatever the refusal, missing rights included, the call is made again: an instance whose termination is given up
-        is paid for without end.
+        Whatever the refusal, missing rights included, the call is repeated: an instance whose termination is given up
+        costs money without end.
         """
         denied = await self._joined.answer(identity)
         if denied is not None:
@@ -36,7 +37,7 @@ class Terminations:
         self._accepted = {one: at for one, at in self._accepted.items() if at > since} | {identity: _clock()}
 
     async def _by_ids(self, ids: list[str]) -> dict[str, Denied]:
-        """What is refused, by id. EC2 ends all of a call's instances or none, so a refused call is halved."""
+        """The refusals, by id. EC2 ends all of a call's instances or none, so a refused call is halved."""
         answer = await self._calls.attempt("ec2", "TerminateInstances", InstanceIds=ids)
         if not isinstance(answer, Denied):
             return {}

@@ -1,6 +1,6 @@
-"""The port Interruptions over SQS and EC2: what the queue says, and what EC2's own checks find (AWS-136).
+"""The port Interruptions over SQS and EC2: the queue's messages, and what EC2's own checks find (AWS-136).
 
-The checks do not need a queue: without one an impaired instance is replaced all the same.
+The checks do not need a queue: without one an impaired instance is still replaced.
 """
 
 import asyncio
@@ -36,7 +36,7 @@ class WarningSources:
 
 
 class AwsInterruptions:
-    """Warnings from the queue, and the troubles that EC2's checks find."""
+    """Warnings from the queue, and problems that EC2's checks find."""
 
     def __init__(self, sources: WarningSources, clock: Callable[[], float] = time.time) -> None:
         self._calls, self._queue, self._clock = sources.calls, sources.queue, clock
@@ -69,7 +69,7 @@ class AwsInterruptions:
             return ()
 
     async def borne_out(self, warned: Collection[Warned]) -> frozenset[Warned]:
-        """Without the right to ask, what the queue says is believed, but for a mass of capacity taken back."""
+        """Without the right to ask, the queue is believed, except about mass reclaims of capacity."""
         if self._may_check:
             try:
                 return await instance_checks.borne_out(self._calls, warned, self._clock())

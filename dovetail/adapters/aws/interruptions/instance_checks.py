@@ -1,6 +1,6 @@
-"""What EC2's own checks have found of our instances (AWS-136 to AWS-139).
+"""What EC2's own checks have found about our instances (AWS-136 to AWS-139).
 
-Asked once a minute. Failed reachability counts after two minutes, a scheduled event at once, unless AWS says that it is
+Asked once a minute. Failed reachability counts after two minutes, a scheduled event at once, unless AWS marks it as
 over (upstream does not look, AWS-179). A failed volume check is not the instance's fault.
 """
 
@@ -42,8 +42,8 @@ async def troubles(calls: Calls, now: float) -> tuple[Interruption, ...]:
 
 
 async def borne_out(calls: Calls, warned: Collection[Warned], now: float) -> frozenset[Warned]:
-    """Those of which EC2 says so: whatever is said of an instance that neither runs nor begins to, and of one that runs
-    what its checks and events say. An id that EC2 does not know is of an instance that is gone."""
+    """The warnings that EC2 confirms: any about an instance that is neither running nor starting, and for a running one
+    those that match its checks and events. An id that EC2 does not know means an instance that is gone."""
     ids = sorted({instance for instance, _ in warned if INSTANCE_ID.fullmatch(instance)})
     rows: dict[str, Json] = {}
     for start in range(0, len(ids), _MOST_IDS):
@@ -59,7 +59,7 @@ async def borne_out(calls: Calls, warned: Collection[Warned], now: float) -> fro
 
 
 async def _statuses(calls: Calls, ids: Sequence[str]) -> list[Json]:
-    """Of those that EC2 knows. One that it does not know has the whole question refused; the refusal names it."""
+    """Those that EC2 knows. One unknown id makes EC2 refuse the whole question; the refusal names it."""
     answer = await calls.attempt("ec2", "DescribeInstanceStatus", InstanceIds=list(ids), IncludeAllInstances=True)
     if not isinstance(answer, Denied):
         found: list[Json] = answer.get("InstanceStatuses") or []

@@ -1,9 +1,9 @@
-"""What a message of the queue says (AWS-124, AWS-125).
+"""What a message of the queue means (AWS-124, AWS-125).
 
-Pure: text in, a warning or the reason why there is none out. Version, source and detail-type together make the kind;
-any other valid message is `no_op`. A message that cannot be read raises, so that the caller can delete it: it must
-neither stop the others nor come back forever. Who may write to the queue may write anything, so that an id is an
-id of EC2 or none at all, and no text of a message goes on at full length.
+Pure: text in, a warning or the reason for none out. Version, source and detail-type together make the kind; any other
+valid message is `no_op`. A message that cannot be read raises, so that the caller can delete it: it must neither stop
+the others nor come back forever. Anyone who may write to the queue may write anything, so an id is either an id of EC2
+or dropped, and no text of a message is passed on at full length.
 """
 
 import json
@@ -28,24 +28,24 @@ OLDEST_SECONDS: Final = 3600.0  # what still holds is found by EC2's own checks,
 
 
 class UnreadableMessage(ValueError):
-    """A body that is no EventBridge envelope."""
+    """A body that is not an EventBridge envelope."""
 
 
 class ForeignMessage(ValueError):
-    """A warning of another account or region, or one that was read too late; the text is the same for all of a kind."""
+    """A warning of another account or region, or one read too late; the text is the same for all of a kind."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """Whose warnings are believed; what is empty is not compared. `waited`: for how long the message was in the queue,
-    by the queue's own clock: what a warning says of its time goes for its latency alone."""
+    """Whose warnings are believed; empty fields are not compared. `waited`: how long the message was in the queue, by
+    the queue's own clock: the time in a warning is used only for its latency."""
 
     account: str = ""
     region: str = ""
     waited: float = 0.0
 
     def check(self, envelope: Json) -> None:
-        """Raises ForeignMessage. An event of health says itself whom and where it concerns: copies of it are sent to
+        """Raises ForeignMessage. A health event itself names the account and region concerned: copies of it are sent to
         another region. No other may overrule its envelope."""
         detail, is_health = envelope.get("detail") or {}, envelope.get("source") == _HEALTH
         for ours, named, in_detail in (
@@ -62,7 +62,7 @@ class Place:
 
 
 def read_message(body: str, place: Place | None = None) -> Interruption:
-    """The warning of a body. Raises UnreadableMessage, and ForeignMessage for one that is not of that place."""
+    """The warning of a body. Raises UnreadableMessage, and ForeignMessage for one from elsewhere."""
     try:
         envelope: Json = json.loads(body)
         key = (str(envelope["version"]), str(envelope["source"]), str(envelope["detail-type"]))
@@ -91,8 +91,7 @@ def _one(reason: InterruptionReason) -> Callable[[Json], Detail]:
 
 
 def _state(detail: Json) -> Detail:
-    """The state in any case of letters; `Stopping` stops like `stopping` (upstream takes it for terminated,
-    AWS-171)."""
+    """The state in any letter case; `Stopping` stops like `stopping` (upstream takes it for terminated, AWS-171)."""
     state = _text(detail["state"]).lower()
     if state not in _ENDED:
         return _NOTHING

@@ -1,7 +1,7 @@
 """The queue of warnings, over SQS.
 
-One poll is under way at a time and waits up to 20 s. The queue's address is asked for anew when SQS does not know it,
-so that a queue made again under the same name is found.
+One poll at a time, which waits up to 20 s. The queue's address is looked up again when SQS does not know it, so that a
+queue recreated under the same name is found.
 """
 
 import logging
@@ -82,7 +82,7 @@ class WarningQueue:
                 )
 
     def _acknowledged(self, receipts: Sequence[str]) -> None:
-        """Count what is deleted, and how long it took to get there."""
+        """Count the deleted messages, and how long each took to get there."""
         for receipt in receipts:
             count("interruption_deleted_messages_total")
             sent = self._arrived.pop(receipt, 0.0)
@@ -104,7 +104,7 @@ class WarningQueue:
         return Unreachable(subject, f"queue {self._queue} does not exist ({denied.code})", after=10.0)
 
     def _message(self, raw: Json) -> Message:
-        """One that is not for this cluster's place is nothing to do, and each such trouble is said once."""
+        """A message that is not for this cluster is ignored, and each such problem is logged once."""
         receipt: str = raw["ReceiptHandle"]
         sent = float((raw.get("Attributes") or {}).get("SentTimestamp") or 0) / 1000
         waited = self._clock() - sent if sent else 0.0
@@ -123,6 +123,6 @@ class WarningQueue:
 
 
 def _account_in(url: str) -> str:
-    """The account of the queue, which is that of the rules that fill it; empty where the address does not say."""
+    """The account of the queue, which is that of the rules that fill it; empty if the address does not name it."""
     account = urlsplit(url).path.strip("/").partition("/")[0]
     return account if account.isdecimal() and len(account) == 12 else ""

@@ -35,13 +35,13 @@ _LEVELS: Final = (("==", "!=", "<", "<=", ">", ">=", "in"), ("+", "-"), ("*", "/
 
 @dataclass(frozen=True, slots=True)
 class Formula:
-    """A formula that has been understood."""
+    """A formula that was parsed and checked."""
 
     text: str
     part: Part
 
     def result(self, variables: values.Variables) -> int:
-        """Its value for these facts, cut to a whole number. FormulaError where it has none."""
+        """Its value for these facts, cut to a whole number. FormulaError if it has none."""
         found = self.part.value(variables)
         if isinstance(found, float) and not math.isfinite(found):
             raise FormulaError(f"{self.text}: the result is not finite")
@@ -50,7 +50,7 @@ class Formula:
 
 @lru_cache(maxsize=1024)
 def read_formula(text: str) -> Formula:
-    """Raises FormulaError where it cannot be understood or is no number."""
+    """Raises FormulaError if it cannot be understood or is not a number."""
     if len(text) > _MOST_CHARACTERS:
         raise FormulaError(f"longer than {_MOST_CHARACTERS} characters")
     reader = _Reader(_tokens(text))
@@ -92,7 +92,7 @@ class _Reader:
         return part
 
     def _next(self, *wanted: str) -> str:
-        """The next token where it is one of these, taken; else empty."""
+        """Take and return the next token if it is one of these; else empty."""
         kind, text = self._tokens[self._at] if self._at < len(self._tokens) else _END
         if kind != "string" and text and text in wanted:
             self._at += 1

@@ -1,8 +1,8 @@
-"""What a formula may do with its values: types, operators and functions, as CEL has them.
+"""What a formula may do with its values: types, operators and functions, as in CEL.
 
 Every part of a formula knows its type before any instance type is looked at, so that a mistake is found when the class
-is written and not when a node fails. CEL's rules are not Python's, in which a division of whole numbers gives a
-fraction and nothing ever overflows.
+is written and not when a node fails. CEL's rules differ from Python's, in which dividing whole numbers gives a fraction
+and nothing ever overflows.
 """
 
 import math
@@ -23,7 +23,7 @@ class FormulaError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A part of a formula: its type, and how its value comes about."""
+    """A part of a formula: its type, and how its value is computed."""
 
     type: Type
     value: Evaluation
@@ -83,7 +83,7 @@ _COMPARED: Final[Mapping[str, Callable[[Any, Any], Any]]] = {
 
 
 def binary(sign: str, left: Part, right: Part) -> Part:
-    """left sign right. Whole and floating numbers do not mix: int() and double() say which is meant."""
+    """left sign right. Whole and floating numbers do not mix: int() and double() convert."""
     if left.type != right.type:
         raise FormulaError(f"no '{sign}' for {left.type} and {right.type}")
     if sign in _COMPARED:
@@ -107,7 +107,7 @@ def inverse(part: Part) -> Part:
 
 
 def both(sign: str, left: Part, right: Part) -> Part:
-    """&& and ||; the right side counts only where the left one leaves it open."""
+    """&& and ||; the right side counts only if the left one leaves the result open."""
     one, two = _truth(left, sign).value, _truth(right, sign).value
     if sign == "&&":
         return Part("bool", lambda v: one(v) and two(v))
@@ -142,7 +142,7 @@ def call(name: str, arguments: tuple[Part, ...]) -> Part:
 
 
 def method(target: Part, name: str, arguments: tuple[Part, ...]) -> Part:
-    """target.name(arguments): the questions that a text answers."""
+    """target.name(arguments): the methods of a text."""
     types = tuple(each.type for each in arguments)
     if name == "size" and target.type == "string" and not arguments:
         return _applied("int", len, (target,))

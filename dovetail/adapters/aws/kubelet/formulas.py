@@ -1,7 +1,7 @@
-"""What the formulas of spec.kubelet come to for one instance type (AWS-24).
+"""What the formulas of spec.kubelet evaluate to for one instance type (AWS-24).
 
 maxPods is resolved first and sees the pods that the type would take without it; the reserved amounts see the result.
-With the feature gate closed formulas are left out, both from sizes and from user data; the class is not ready then
+With the feature gate closed formulas are left out, both from sizes and from user data; the class is then not ready
 (AWS-40).
 """
 
@@ -41,7 +41,7 @@ class FormulaInputs:
 
 
 class WrittenFormula(NamedTuple):
-    """A formula as it stands in spec.kubelet."""
+    """A formula as written in spec.kubelet."""
 
     field: str
     text: str
@@ -57,7 +57,7 @@ def formulas_in(kubelet: Mapping[str, Any]) -> Iterator[WrittenFormula]:
 
 
 def without_formulas(kubelet: Json) -> Json:
-    """With the gate closed: formulas are as if they were not there."""
+    """With the gate closed: formulas are ignored."""
     found = {key: value for key, value in kubelet.items() if key != "maxPods" or not isinstance(value, str)}
     for field in RESERVED:
         if found.get(field):
@@ -66,7 +66,7 @@ def without_formulas(kubelet: Json) -> Json:
 
 
 def resolved(kubelet: Json, inputs: FormulaInputs) -> Json:
-    """With numbers where formulas were. FormulaError names the field that has no result for this type."""
+    """With numbers in place of formulas. FormulaError names the field that has no result for this type."""
     found, pods = dict(kubelet), inputs.pods
     if isinstance(kubelet.get("maxPods"), str):
         pods = _result("maxPods", kubelet["maxPods"], inputs.variables(inputs.pods))
@@ -83,7 +83,7 @@ def resolved(kubelet: Json, inputs: FormulaInputs) -> Json:
 
 
 def _amount(field: str, key: str, value: Any, variables: Json) -> Any:
-    """A quantity stays as it is written; a result gets the unit of its resource."""
+    """A quantity stays as written; a result gets the unit of its resource."""
     if is_quantity(value):
         return value
     number = _result(f"{field}.{key}", str(value), variables)
@@ -105,7 +105,7 @@ def _result(field: str, text: str, variables: Json) -> int:
 
 
 def is_quantity(value: Any) -> bool:
-    """Whether Kubernetes would take it for an amount."""
+    """Whether Kubernetes accepts it as an amount."""
     try:
         parse_quantity(str(value))
     except QuantityError:

@@ -1,4 +1,4 @@
-"""Whether spec.kubelet is something that the nodes' kubelets will take (AWS-22 to AWS-25, AWS-40).
+"""Whether the nodes' kubelets will accept spec.kubelet (AWS-22 to AWS-25, AWS-40).
 
 The API server accepts anything there, so a mistake would show only in a node that never joins. A field that the
 family's bootstrap does not pass on is refused, not dropped.

@@ -1,8 +1,8 @@
-"""What EC2's answer about a fleet means: an instance, no capacity, or a request that it refuses (AWS-89, AWS-90).
+"""What EC2's answer about a fleet means: an instance, no capacity, or a refused request (AWS-89, AWS-90).
 
 Pure: from the answer to the instance, the shortages to remember and the outcome. Which codes mean a shortage is
-upstream's list. It is "no capacity" only where every error says so: with one pool short and another refused for a
-missing right, the claim would otherwise be deleted and made again forever.
+upstream's list. The outcome is "no capacity" only if every error means that: with one pool short and another refused
+for a missing right, the claim would otherwise be deleted and made again forever.
 """
 
 from collections.abc import Iterable
@@ -43,7 +43,7 @@ class FleetError:
 
 
 def read_errors(answer: Json) -> tuple[FleetError, ...]:
-    """The errors; an answer with an instance may have some, too."""
+    """The errors; an answer with an instance may also have some."""
     found = []
     for raw in answer.get("Errors") or ():
         said = raw.get("LaunchTemplateAndOverrides") or {}
@@ -71,7 +71,7 @@ class FleetInstance:
 
 
 def launched_instance(answer: Json) -> FleetInstance | None:
-    """The instance; None where there is none."""
+    """The instance; None if there is none."""
     for entry in answer.get("Instances") or ():
         said = entry.get("LaunchTemplateAndOverrides") or {}
         for identity in entry.get("InstanceIds") or ():
@@ -96,7 +96,7 @@ def shortages_of(errors: Iterable[FleetError], capacity_type: str) -> set[Shorta
 
 
 def warnings_of(errors: Iterable[FleetError]) -> tuple[LaunchWarning, ...]:
-    """What a person should know, also where an instance came (AWS-89, AWS-168): spot is left out as a whole."""
+    """What people should know, even if an instance was launched (AWS-89, AWS-168): spot is left out as a whole."""
     if any(error.code == SPOT_ROLE for error in errors):
         text = f'Attempted to launch a spot instance but failed due to "{SPOT_ROLE}"'
         return (LaunchWarning(reason=SPOT_ROLE_MISSING, message=text),)
@@ -104,7 +104,7 @@ def warnings_of(errors: Iterable[FleetError]) -> tuple[LaunchWarning, ...]:
 
 
 def outcome(errors: tuple[FleetError, ...]) -> NoCapacity | LaunchRefused:
-    """Of a fleet that launched nothing (AWS-90)."""
+    """The outcome of a fleet that launched nothing (AWS-90)."""
     text = "; ".join(dict.fromkeys(f"{error.code}: {error.message}" for error in errors))
     if all(error.code in UNFULFILLABLE or error.code == SPOT_ROLE for error in errors):
         text = f"creating instance, insufficient capacity, with fleet error(s), {text}"
@@ -114,7 +114,7 @@ def outcome(errors: tuple[FleetError, ...]) -> NoCapacity | LaunchRefused:
 
 
 def message_for(errors: Iterable[FleetError]) -> str:
-    """For people: what is behind a bare code."""
+    """For people: the meaning of a bare code."""
     return "creating instance, with fleet error(s), " + "; ".join(
         dict.fromkeys(f"{error.code}: {error.message}" for error in errors)
     )

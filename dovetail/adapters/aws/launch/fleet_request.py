@@ -14,7 +14,7 @@ from dovetail.model.values.json import Json
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LaunchAttempt:
-    """One launch, tried once more or for the first time."""
+    """One attempt at a launch, the first or a later one."""
 
     claim: NodeClaim
     node_class: NodeClass

@@ -1,8 +1,8 @@
 """A launch, worked out and frozen: what `prepare` writes on the claim and `launch` carries out.
 
-Hashes and ids, no user data: a reader of the claim sees what is to be launched, not what instances are given at their
-start. It is written down because a repeated call must not differ from the first in a single price: EC2 would refuse the
-token, and an instance could be lost. The text outlives upgrades, so its form must not change.
+Hashes and ids, no user data: readers of the claim see what will be launched, not what instances receive at their start.
+It is written down because a repeated call must not differ from the first in a single price: EC2 would refuse the token,
+and an instance could be lost. The text outlives upgrades, so its form must not change.
 """
 
 from collections.abc import Mapping
@@ -58,12 +58,12 @@ class FrozenLaunch:
 
     @property
     def interruptible(self) -> bool:
-        """Whether it takes an instance of a reservation that may be taken back."""
+        """Whether it takes an instance of a reservation that may be reclaimed."""
         return any(group.terms.market == "interruptible-capacity-reservation" for group in self.groups)
 
 
 class UnreadableLaunch(ValueError):
-    """A text that is not a frozen launch, or of a version that we do not know."""
+    """A text that is not a frozen launch, or whose version we do not know."""
 
 
 _VERSION: Final = 1

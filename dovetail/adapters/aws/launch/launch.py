@@ -1,7 +1,7 @@
-"""Carries a frozen launch out: templates, one fleet, one instance (AWS-85, AWS-88 to AWS-91, AWS-181).
+"""Carries out a frozen launch: templates, one fleet, one instance (AWS-85, AWS-88 to AWS-91, AWS-181).
 
-The second half of a launch, repeated as often as it takes under one token. After a failure that says nothing certain
-(silence, an internal error) there may be an instance; it is raised, and the same call is made again.
+The second half of a launch, repeated as often as needed under one token. After a failure that leaves the result open
+(silence, an internal error) there may be an instance; it is raised, and the same call is repeated.
 """
 
 import time
@@ -51,7 +51,7 @@ _TOKEN_MISUSED: Final = "IdempotentParameterMismatch"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LaunchParts:
-    """What a launch uses beside the calls themselves."""
+    """What a launch uses besides the calls themselves."""
 
     templates: LaunchTemplates
     sized: SizedInstances
@@ -70,7 +70,7 @@ class Launcher:
         self._templates, self._sized = parts.templates, parts.sized
 
     async def launch(self, attempt: LaunchAttempt) -> Instance | NoCapacity | LaunchRefused:
-        """The instance, or why there is none. Where an image has gone meanwhile, the claim that comes next knows it."""
+        """The instance, or why there is none. If an image has vanished in the meantime, the next claim knows that."""
         found = await self._launched(attempt)
         if isinstance(found, LaunchRefused) and found.reason in IMAGE_REFUSALS:
             self._offerings.sources.images.forget()
@@ -151,7 +151,7 @@ class Launcher:
         return replace(await self._instance(attempt, launched), warnings=warnings_of(errors))
 
     async def _sells_again(self, attempt: LaunchAttempt, launched: FleetInstance) -> None:
-        """The next pass makes claims for all others that wait for this."""
+        """The next pass makes claims for everything else that waits for this."""
         sold = Shortage(
             capacity_type=attempt.launch.fleet.capacity_type,
             instance_type=launched.override.get("InstanceType", ""),
@@ -226,7 +226,7 @@ class Launcher:
 
 
 def annotations_of(launch: FrozenLaunch) -> dict[str, str]:
-    """What the claim is to remember of its class."""
+    """What the claim records about its class."""
     return {
         names.HASH: launch.class_hash,
         names.HASH_VERSION: HASH_VERSION,

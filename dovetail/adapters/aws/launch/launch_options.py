@@ -11,7 +11,7 @@ from dovetail.model.pools import Offering
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LaunchOffering:
-    """One offering, with what a launch must know of it beside what planners see."""
+    """One offering, with what a launch must know besides what planners see."""
 
     capacity_type: str
     zone: str
@@ -23,7 +23,7 @@ class LaunchOffering:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LaunchOption:
-    """A type and those of its offerings that are left."""
+    """A type and its remaining offerings."""
 
     sized: SizedType
     offerings: tuple[LaunchOffering, ...]
@@ -37,7 +37,7 @@ def launch_option(sized: SizedType, offerings: tuple[LaunchOffering, ...]) -> La
 
 
 def launch_offering(kind: OfferingKind, offering: Offering) -> LaunchOffering:
-    """An offering spelt out: its kind and its price."""
+    """An offering in full: its kind and its price."""
     return LaunchOffering(
         capacity_type=kind.capacity_type,
         zone=kind.zone,

@@ -30,7 +30,7 @@ class LaunchTemplates:
         self._making: dict[str, asyncio.Lock] = {}
 
     async def once(self, name: str, work: Callable[[], Awaitable[T]]) -> T:
-        """Look for a template and make it: who comes while that is under way gets the same answer.
+        """Look for a template and make it: callers who come in the meantime get the same answer.
 
         A plan's claims are launched at once and mostly from one new template.
         """
@@ -57,7 +57,7 @@ class LaunchTemplates:
         return False
 
     async def make(self, template: Template) -> Denied | None:
-        """Make one that was not found; the refusal where EC2 will not have it. Made by another meanwhile: as good."""
+        """Make one that was not found; the refusal if EC2 rejects it. One that another has just made is as good."""
         lock = self._making.setdefault(template.name, asyncio.Lock())
         async with lock:
             if self._known.get(template.name, 0.0) > self._clock():
@@ -70,7 +70,7 @@ class LaunchTemplates:
         return None
 
     def forget(self, name: str) -> None:
-        """EC2 does not know it after all."""
+        """EC2 does not have it after all."""
         self._known.pop(name, None)
 
     def used_since(self, moment: float) -> frozenset[str]:

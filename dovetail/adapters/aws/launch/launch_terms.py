@@ -1,4 +1,4 @@
-"""What a launch fixes before its fleet is asked for, for all of its types or for a group of them.
+"""What a launch fixes before its fleet is requested, for all of its types or for a group of them.
 
 The same terms shape the launch template, are frozen on the claim, and are read back when the launch is carried out.
 """
@@ -13,20 +13,20 @@ Amounts = tuple[tuple[str, str], ...]  # (resource, amount), sorted
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReservedAmounts:
-    """kubeReserved and systemReserved where formulas gave them (AWS-24): types that differ in them differ in templates
-    (AWS-83)."""
+    """kubeReserved and systemReserved if formulas computed them (AWS-24): types that differ in them need different
+    templates (AWS-83)."""
 
     kube: Amounts = ()
     system: Amounts = ()
 
     @property
     def fields(self) -> dict[str, dict[str, str]]:
-        """As spec.kubelet has them."""
+        """In the form of spec.kubelet."""
         return {name: dict(each) for name, each in zip(RESERVED, (self.kube, self.system), strict=True) if each}
 
 
 def reserved_amounts(sizes: Sizes) -> ReservedAmounts | None:
-    """The amounts of a type; None where the class has no formulas."""
+    """The amounts of a type; None if the class has no formulas."""
     if sizes.kubelet is None:
         return None
     kube, system = (

@@ -45,7 +45,7 @@ Prices = dict[tuple[str, str], float]  # by instance type and zone
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Search:
-    """What was found among the offered types for claims of one pool, as long as types and images are the same."""
+    """What was found among the offered types for one pool's claims, as long as types and images stay the same."""
 
     offered: tuple[OfferedType, ...]
     images: tuple[Image, ...]
@@ -53,7 +53,7 @@ class _Search:
     image_of: dict[str, str | None] = field(default_factory=dict)  # by instance type
 
     def image_for(self, sized: SizedType) -> str | None:
-        """The first image that suits the type; None where none does."""
+        """The first image that suits the type; None if none does."""
         name = sized.facts.name
         if name not in self.image_of:
             self.image_of[name] = image_for(self.images, sized.requirements)
@@ -93,8 +93,8 @@ class LaunchPreparer:
     async def _with_images(
         self, claim: NodeClaim, node_class: NodeClass, offered: tuple[OfferedType, ...]
     ) -> Prepared | NoCapacity | ClassNotReady | LaunchRefused:
-        """With the images that the claim names. Those of its NodeClass, where these are gone or suit no type, but for a
-        claim that replaces a node which has them."""
+        """With the images that the claim names. If these are gone or suit no type, with those of its NodeClass, except
+        for a claim that replaces a node with these images."""
         if claim.annotations.get(core.IMAGE) not in OLD_IMAGES:
             return await self._prepared(claim, node_class, offered, node_class.images)
         older = older_images(claim, node_class, offered)
@@ -135,7 +135,7 @@ class LaunchPreparer:
     def _search(
         self, node_class: NodeClass, claim: NodeClaim, offered: tuple[OfferedType, ...], images: tuple[Image, ...]
     ) -> _Search:
-        """Claims of one plan ask for the same among the same types, so 1,400 types are searched once."""
+        """Claims of one plan have the same requirements and the same types, so 1,400 types are searched once."""
         pool, how = claim.labels.get(core.NODE_POOL, ""), "" if images == node_class.images else core.IMAGE
         key = f"{node_class.uid}/{pool}/{how}"  # overlays differ between pools
         search = self._searches.get(key)
@@ -211,7 +211,7 @@ class LaunchPreparer:
         )
 
     def _groups(self, maker: TemplateMaker, chosen: _Chosen, places: Iterable[LaunchPlace]) -> tuple[LaunchGroup, ...]:
-        """The groups in an order of their own, so that the same launch is always the same text."""
+        """The groups in a fixed order, so that the same launch is always the same text."""
         numbers = {place.zone: number for number, place in enumerate(places)}
         return tuple(
             LaunchGroup(
@@ -224,7 +224,7 @@ class LaunchPreparer:
 
 
 def older_images(claim: NodeClaim, node_class: NodeClass, offered: Iterable[OfferedType]) -> tuple[Image, ...]:
-    """Those that the claim names, each in place of the images that the types which ran it would get today."""
+    """Those that the claim names, each replacing the images that the types which ran it would get today."""
     named = images_of(claim.annotations)
     wanted = {name for each in named for name in each.types}
     sized = {each.sized.facts.name: each.sized for each in offered if each.sized.facts.name in wanted}
@@ -246,13 +246,13 @@ def _overrides(prices: Prices, numbers: Mapping[str, int]) -> tuple[FleetOverrid
 
 
 def unresolved_class(why: str) -> NoCapacity:
-    """Without a class nothing at all can be launched for a claim, which is no capacity, with an Event (AWS-75)."""
+    """Without a class nothing can be launched for a claim, which counts as no capacity, with an Event (AWS-75)."""
     warning = LaunchWarning(reason="FailedResolvingNodeClass", message=f"Failed resolving NodeClass: {why}")
     return NoCapacity(message=f"resolving node class, {why}", warnings=(warning,))
 
 
 def usable_class(classes: NodeClasses, claim: NodeClaim) -> NodeClass | NoCapacity | ClassNotReady | LaunchRefused:
-    """The claim's class where it can be launched from (AWS-75)."""
+    """The claim's class if it can be launched from (AWS-75)."""
     reference = claim.node_class
     found = classes.get(reference.name) if (reference.group, reference.kind) in names.SUPPORTED else None
     if found is None:
@@ -272,7 +272,7 @@ def usable_class(classes: NodeClasses, claim: NodeClaim) -> NodeClass | NoCapaci
 def _by_terms(
     search: _Search, claim: NodeClaim, choice: FleetChoice, places: Mapping[str, LaunchPlace]
 ) -> dict[LaunchTerms, Prices] | None:
-    """The offerings' prices by the terms that a launch template needs (AWS-83); None where no image suits any type."""
+    """The offerings' prices by the terms that a launch template needs (AWS-83); None if no image suits any type."""
     found: dict[LaunchTerms, Prices] = {}
     any_image = False
     for option in choice.options:
@@ -302,7 +302,7 @@ def _of_reservation(plain: LaunchTerms, reservation: Reservation) -> LaunchTerms
 
 
 def partition_for(claim: NodeClaim, group: PlacementGroup | None) -> str | None:
-    """The partition that the claim insists on, the lowest number where it leaves several; None: EC2 chooses."""
+    """The partition that the claim requires, the lowest number if it allows several; None: EC2 chooses."""
     if group is None or not group.partitions:
         return None
     for expression in claim.requirements:

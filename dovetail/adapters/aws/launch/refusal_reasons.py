@@ -1,7 +1,7 @@
-"""Why a launch was refused, as the condition of its claim says it: upstream's reasons, in upstream's order (AWS-90).
+"""Why a launch was refused, as the claim's condition states it: upstream's reasons, in upstream's order (AWS-90).
 
 A reason follows from EC2's code. Under three codes EC2 refuses many things and names them in the text alone; there the
-text decides, and only which reason is shown: whether a launch is tried again never depends on words (decision 18).
+text decides, but only about the reason shown: whether a launch is retried never depends on words (decision 18).
 """
 
 from collections.abc import Iterable
@@ -19,7 +19,7 @@ Refusal = tuple[str, str]  # EC2's code and text
 
 
 class _Sign(NamedTuple):
-    """By what a reason is known: a code, and where that is the code of many things, words of its text."""
+    """How a reason is recognised: by a code and, if the code means many things, by words in its text."""
 
     code: str
     words: str = ""

@@ -1,8 +1,8 @@
 """Which types, in which zones and under which capacity type a fleet is asked for (AWS-78 to AWS-82, AWS-150).
 
-Pure: a claim and its catalogue in, a choice or the reason why there is none out. The order of the filters is
-upstream's, and their numbers below are its. A type counts only with the offerings that the claim allows and that are
-available, so that none is chosen that fits the claim in no such zone.
+Pure: a claim and its catalogue in, a choice or the reason for none out. The order of the filters is upstream's, and the
+numbers below are upstream's too. A type counts only with the offerings that the claim allows and that are available, so
+that no type is chosen that fits the claim in none of these zones.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -47,7 +47,7 @@ class SuitableType:
 
     @classmethod
     def of(cls, option: LaunchOption, room: Resources) -> "SuitableType":
-        """With what launches ask of hundreds of types, worked out once for all of them."""
+        """Including what launches need for hundreds of types, worked out once for all of them."""
         offerings = option.offerings
         return cls(
             option=option,
@@ -62,14 +62,14 @@ class SuitableType:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SuitableTypes:
-    """What suits a claim but for amounts, cheapest first."""
+    """What suits a claim apart from amounts, cheapest first."""
 
     types: tuple[SuitableType, ...]
     on_demand_only: bool  # neither reservations nor spot: no offering of one type bears on those of another
 
 
 def suitable_types(requirements: Iterable[Expression], offered: Iterable[OfferedType]) -> SuitableTypes:
-    """(1) without the amounts, cheapest first: the same for all that ask for the same, however much they need."""
+    """(1) without the amounts, cheapest first: the same for all claims with these requirements, of any size."""
     wanted, found = from_expressions(requirements), []
     allowed_kinds: dict[int, bool] = {}  # by identity: kinds are shared by all types offered so
     for each in offered:
@@ -129,7 +129,7 @@ def _large_enough(types: Iterable[SuitableType], requests: Resources) -> Iterato
 
 
 def _remaining(types: Iterator[SuitableType], among: SuitableTypes, *, has_minimum: bool) -> list[LaunchOption]:
-    """(2) to (6). Where no type bears on another, it ends with the last that a fleet takes."""
+    """(2) to (6). If no type affects another, it stops at the last type that a fleet takes."""
     if among.on_demand_only and not has_minimum:
         kept, rest = tee(types)
         plain = islice((each.option for each in kept if each.option.sized.plain), MOST_TYPES)
@@ -166,13 +166,13 @@ _RESERVATION_KINDS: Final = (
 
 
 def _reservation_kind(offering: LaunchOffering) -> tuple[str, bool]:
-    """(kind, whether it may be taken back)."""
+    """(kind, whether it may be reclaimed)."""
     assert offering.reservation is not None
     return offering.reservation.kind, offering.reservation.interruptible
 
 
 def _one_kind_of_reservation(options: list[LaunchOption]) -> list[LaunchOption]:
-    """(2): the kind with the cheapest reservation; all else goes (AWS-79)."""
+    """(2): the kind with the cheapest reservation; all others are dropped (AWS-79)."""
     reserved = [o for option in options for o in option.offerings if o.reservation is not None]
     if not reserved:
         return options
@@ -198,7 +198,7 @@ def _one_capacity_block(options: list[LaunchOption]) -> list[LaunchOption]:
 
 
 def _one_reservation_per_zone(options: list[LaunchOption]) -> list[LaunchOption]:
-    """(4): of the reservations of a type in a zone the one with the largest count."""
+    """(4): of the reservations of a type in a zone, the one with the largest count."""
     return [launch_option(option.sized, tuple(_largest(option.offerings))) for option in options]
 
 
@@ -227,7 +227,7 @@ def _plain(types: list[SuitableType]) -> list[SuitableType]:
 
 
 def _affordable_spot(types: list[SuitableType]) -> list[LaunchOption]:
-    """(6): where there are both, no spot offering that costs more than the cheapest on demand."""
+    """(6): if both exist, no spot offering that costs more than the cheapest on-demand one."""
     most = min([each.cheapest_on_demand for each in types], default=inf)
     if max([each.highest_spot_price for each in types], default=-inf) <= most:
         return [each.option for each in types]

@@ -1,8 +1,8 @@
 """What is in a launch template (AWS-83, AWS-86, AWS-87).
 
-Pure: the same inputs give the same bytes, whose digest is the template's name, so that equal launches share one and a
-template that someone has deleted is made again exactly so. Security groups are on the network interfaces, for EC2
-refuses them on the template beside interfaces.
+Pure: the same inputs give the same bytes, whose digest is the template's name, so that equal launches share a template
+and a deleted one is recreated identically. Security groups are on the network interfaces, because EC2 refuses them on
+the template next to interfaces.
 """
 
 import base64
@@ -48,7 +48,7 @@ class Template:
 
 
 def template_of(inputs: TemplateInputs) -> Template:
-    """The template that these inputs make."""
+    """The template for these inputs."""
     data = template_data(inputs)
     text = json.dumps([data, sorted(inputs.tags.items())], sort_keys=True, separators=(",", ":"))
     digest = hashlib.sha256(text.encode()).digest()
@@ -56,7 +56,7 @@ def template_of(inputs: TemplateInputs) -> Template:
 
 
 def user_data_bytes(data: Json) -> int:
-    """How large the user data of a template is, decoded, which is what EC2 limits."""
+    """The decoded size of a template's user data, which is what EC2 limits."""
     return len(base64.b64decode(data.get("UserData", "")))
 
 

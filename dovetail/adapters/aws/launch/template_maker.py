@@ -1,6 +1,6 @@
 """From a claim and its class to the launch template of each group of types (AWS-83, AWS-96).
 
-The preparation of a launch and the launch itself must arrive at the same template, so both come here.
+Preparing a launch and carrying it out must arrive at the same template, so both use this module.
 """
 
 from collections.abc import Hashable
@@ -35,7 +35,7 @@ class TemplateMaker:
     group_id: str | None  # of the placement group
 
     def template(self, terms: LaunchTerms) -> Template:
-        """The template; BadUserData where the class's own user data cannot be merged."""
+        """The template; BadUserData if the class's own user data cannot be merged."""
         start = self.bootstrap(terms)
         return template_of(
             TemplateInputs(
@@ -76,7 +76,7 @@ class TemplateMaker:
 
 
 def _own_max_pods(kubelet: Json) -> int:
-    """The class's maxPods, as written, where it is a number: the kubelet itself lays podsPerCore beside it (AWS-56)."""
+    """The class's maxPods, as written, if it is a number: the kubelet itself applies podsPerCore to it (AWS-56)."""
     own = kubelet.get("maxPods")
     return own if isinstance(own, int) else 0
 
@@ -91,13 +91,13 @@ class _Names:
 
 
 class TemplateNames:
-    """Names of templates by what shapes them: claims of one plan ask for the same, and rendering user data is slow."""
+    """Names of templates by their inputs: claims of one plan need the same, and rendering user data is slow."""
 
     def __init__(self) -> None:
         self._known: dict[str, _Names] = {}
 
     def name(self, maker: TemplateMaker, terms: LaunchTerms) -> str:
-        """The name; BadUserData where the class's own user data cannot be merged."""
+        """The name; BadUserData if the class's own user data cannot be merged."""
         known, claim = self._of_class(maker), maker.claim
         shape = (
             terms,

@@ -1,7 +1,7 @@
 """The conditions of a class (AWS-27).
 
-Pure: verdicts in, the list of conditions out; Ready follows from the others. The time of a change is kept where nothing
-changed, so that an unchanged class is not written.
+Pure: verdicts in, the list of conditions out; Ready follows from the others. An unchanged condition keeps the time of
+its last change, so that an unchanged class is not written.
 """
 
 from collections.abc import Iterable, Mapping
@@ -63,7 +63,7 @@ def conditions(before: Iterable[Json], verdicts: Mapping[str, Verdict], generati
 
 
 def with_progress(before: Iterable[Json], verdict: Verdict, generation: int, now: float) -> list[Json]:
-    """The same conditions, with what is so of its nodes."""
+    """The same conditions, with the state of its nodes."""
     stamp = datetime.fromtimestamp(int(now), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     old = {condition["type"]: condition for condition in before}
     found = {**old, UP_TO_DATE: _condition(UP_TO_DATE, verdict, old.get(UP_TO_DATE), generation, stamp)}
@@ -83,7 +83,7 @@ def _ready(parts: Iterable[Json]) -> Verdict:
 
 
 def why_not_ready(parts: Iterable[tuple[str, str, str]]) -> str:
-    """Of (type, status, message): each that is False in its own words, with the field to mend; empty where none is."""
+    """Of (type, status, message): each False one in its own words, with the field to correct; empty without any."""
     return "; ".join(
         f"{kind}: {message}{f' (see {_FIELDS[kind]})' if kind in _FIELDS else ''}"
         for kind, status, message in parts
@@ -92,7 +92,7 @@ def why_not_ready(parts: Iterable[tuple[str, str, str]]) -> str:
 
 
 def _within_a_moment(part: Json) -> tuple[int, int, str]:
-    """Upstream sets one after the other, so that the last is the newest; what is Unknown has been so from the start."""
+    """Upstream sets them one after another, so the last is the newest; what is Unknown has been so from the start."""
     kind = part["type"]
     place = _SETTING.index(kind) if kind in _SETTING else len(_SETTING)
     return (1, place, kind) if part["status"] == "Unknown" else (0, -place, kind)

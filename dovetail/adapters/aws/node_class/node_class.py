@@ -1,7 +1,7 @@
-"""An EC2NodeClass as the adapter works with it: read once per version of the object.
+"""An EC2NodeClass as the adapter uses it: read once per version of the object.
 
 The spec is the checked model of api/; the status is what upkeep has written, so that every worker launches into the
-same subnets with the same images. A class that cannot be read counts as one that is not ready, with the reason.
+same subnets with the same images. A class that cannot be read counts as not ready, with the reason.
 """
 
 import hashlib
@@ -54,7 +54,7 @@ class NodeClass:
 
     @property
     def raw_spec(self) -> Json:
-        """spec as it stands."""
+        """spec as written."""
         found: Json = self.raw.get("spec") or {}
         return found
 
@@ -65,7 +65,7 @@ class NodeClass:
 
     @property
     def alias_version(self) -> str:
-        """What stands after the @ of the alias; empty without one."""
+        """The part after the @ of the alias; empty without one."""
         alias = next((term.alias for term in self.spec.ami_selector_terms if term.alias), "")
         return alias.partition("@")[2]
 
@@ -93,7 +93,7 @@ class NodeClass:
 
     @property
     def _makes(self) -> str:
-        """A digest of what the static fields say and the images in their order; empty until both are looked up."""
+        """A digest of the static fields and the images in their order; empty until both are looked up."""
         stamp = self.annotations.get(names.HASH, "")
         if self.stale or not stamp or not self.images:
             return ""
@@ -101,7 +101,7 @@ class NodeClass:
 
     @property
     def stale(self) -> bool:
-        """Whether what status says is of an older spec."""
+        """Whether the status belongs to an older spec."""
         ready = next((c for c in self.status.conditions or () if c.type == "Ready"), None)
         return ready is not None and (ready.observed_generation or 0) != self.generation
 
@@ -126,7 +126,7 @@ class UnreadableClass:
 
 
 def read_class(raw: Json) -> NodeClass | UnreadableClass:
-    """The class that an object stands for."""
+    """The class in an object."""
     meta = raw.get("metadata") or {}
     name = str(meta.get("name", ""))
     try:
@@ -153,8 +153,7 @@ def read_class(raw: Json) -> NodeClass | UnreadableClass:
 
 
 def _without_forbidden_tags(spec: Any) -> Any:
-    """Such a class can be read, judged and cleaned up after; validation refuses it by its tags as they stand
-    (AWS-41)."""
+    """Such a class can be read, judged and cleaned up after; validation refuses it by its tags as written (AWS-41)."""
     tags = spec.get("tags") if isinstance(spec, dict) else None
     if not isinstance(tags, dict) or not any(is_forbidden_tag(str(key)) for key in tags):
         return spec
@@ -172,7 +171,7 @@ def _image(ami: Any) -> Image:
 
 
 def image_for(images: Iterable[Image], requirements: RequirementSet) -> str | None:
-    """The first of the images that suits a type with these requirements; None where none does."""
+    """The first of the images that suits a type with these requirements; None if none does."""
     return next((image.id for image in images if not conflicts(requirements, image.requirements)), None)
 
 

@@ -1,4 +1,4 @@
-"""Which images are there: asked for those of before a change, which their owner may have deregistered since."""
+"""Which images still exist: checked for the images of before a change, which their owner may have deregistered."""
 
 from collections.abc import Callable, Iterable
 from typing import Final
@@ -10,14 +10,14 @@ _SECONDS: Final = 30.0  # of one that has gone since, no launch is refused for l
 
 
 class AvailableImages:
-    """What EC2 has said of images a moment ago."""
+    """What EC2 recently answered about images."""
 
     def __init__(self, calls: Calls, clock: Callable[[], float]) -> None:
         self._calls, self._clock = calls, clock
         self._known: dict[str, Dated[bool]] = {}
 
     async def among(self, ids: Iterable[str]) -> frozenset[str]:
-        """Those that instances can be started from."""
+        """Those from which instances can be started."""
         wanted, now = sorted(ids), self._clock()
         unknown = [each for each in wanted if each not in self._known or now - self._known[each].at > _SECONDS]
         if unknown:
@@ -30,5 +30,5 @@ class AvailableImages:
         return frozenset(each for each in wanted if self._known[each].value)
 
     def forget(self) -> None:
-        """EC2 has refused one of them: all are asked for anew."""
+        """EC2 has refused one of them: all are looked up again."""
         self._known.clear()

@@ -1,4 +1,4 @@
-"""An answer of AWS and the moment that belongs to it: when it was given, or until when it holds."""
+"""An answer of AWS and its moment: when it was given, or until when it is valid."""
 
 from typing import Generic, NamedTuple, TypeVar
 

@@ -1,6 +1,6 @@
 """Under which SSM parameters AWS publishes the images of an alias (AWS-32, AWS-33).
 
-Pure text: alias and Kubernetes version in, paths with what each image is for out.
+Pure text: alias and Kubernetes version in, paths and the purpose of each image out.
 """
 
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""How image families differ: in their disks, in what their kubelet takes, in what a node of them can hold.
+"""How image families differ: in their disks, in what their kubelet accepts, in what their nodes can hold.
 
 One row per family; user data, the largest difference, is in user_data/.
 """

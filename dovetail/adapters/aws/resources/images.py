@@ -1,8 +1,8 @@
 """From which images instances of a class may be started (AWS-32 to AWS-37).
 
-Aliases go through SSM; ids, names and tags straight to EC2. Of the images that serve the same instance types one
-remains: the newest that is not deprecated. A missing parameter is remembered, where upstream asks for it every minute
-forever; any other error of SSM is an error, not a missing parameter.
+Aliases use SSM; ids, names and tags EC2 directly. Of the images that serve the same instance types one remains: the
+newest that is not deprecated. A missing parameter is remembered, while upstream asks for it every minute forever; any
+other error of SSM is an error, not a missing parameter.
 """
 
 import time
@@ -53,7 +53,7 @@ class Parameters:
         self._known: dict[str, Dated[str | None]] = {}  # until when, and the value
 
     async def value(self, path: str, keep: float = _PARAMETER_SECONDS) -> str | None:
-        """The value; None where there is no such parameter."""
+        """The value; None if there is no such parameter."""
         known = self._known.get(path)
         if known is not None and known.at > self._clock():
             return known.value

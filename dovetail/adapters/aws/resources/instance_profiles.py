@@ -1,7 +1,7 @@
 """The instance profile of a class: made from its role, or given (AWS-38, AWS-39, AWS-46, AWS-111).
 
-The name follows from class and role, so that a profile whose making was cut off is found again instead of made twice
-(upstream's names are random). For a role that does not exist no profile is made again for a minute.
+The name follows from class and role, so that a profile whose creation was interrupted is found again instead of made
+twice (upstream's names are random). For a missing role no further profile is made for a minute.
 """
 
 import hashlib
@@ -104,7 +104,7 @@ class Profiles:
             _log.warning("instance profile %s could not be deleted and is left to the clean-up: %s", name, failure)
 
     async def delete(self, name: str) -> None:
-        """With its roles taken off; one that is gone is fine."""
+        """With its roles removed; a missing profile is fine."""
         profile = await self._get(name)
         if profile is None:
             return
@@ -120,7 +120,7 @@ class Profiles:
         self._good = {key: until for key, until in self._good.items() if key[0] != name}
 
     async def delete_all(self, node_class: NodeClass) -> None:
-        """Everything that was ever made for a class, the profile named in the old way too (AWS-46)."""
+        """Every profile ever made for a class, including one named in the old way (AWS-46)."""
         if self._settings.isolated_vpc:
             return
         for name in await self._under(self.path(node_class.uid)):
@@ -130,7 +130,7 @@ class Profiles:
             await self.delete(legacy)
 
     async def collect(self, used: frozenset[str]) -> tuple[str, ...]:
-        """Delete what no class and no claim uses; the names of what was deleted (AWS-111)."""
+        """Delete what no class and no claim uses; returns the deleted names (AWS-111)."""
         if self._settings.isolated_vpc:
             return ()
         now = self._clock()
@@ -151,7 +151,7 @@ class Profiles:
         return f"/karpenter/{self._calls.region}/{self._settings.cluster}/{uid}/"
 
     def name_for(self, node_class: NodeClass, role: str) -> str:
-        """What the profile of this class and role is called."""
+        """The profile name for this class and role."""
         text = f"{self._calls.region}/{node_class.uid}/{role}"
         number = int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big")
         return f"{self._settings.cluster}_{number}"
@@ -167,7 +167,7 @@ class Profiles:
 
 
 class NamedProfiles(Profiles):
-    """The profiles of classes that are merely supposed: named, and neither made nor looked for."""
+    """The profiles of supposed classes: named, but neither made nor looked up."""
 
     async def of_class(self, node_class: NodeClass) -> str:
         """The name that it would have."""

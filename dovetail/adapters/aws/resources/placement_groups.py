@@ -1,7 +1,6 @@
 """Which placement group instances of a class join (AWS-45).
 
-What was found is remembered for a day, so that an outage of one API does not stop launches into a group that has not
-changed.
+A result is remembered for a day, so that an outage of one API does not stop launches into an unchanged group.
 """
 
 import time
@@ -33,7 +32,7 @@ class PlacementGroups:
         self._found: dict[tuple[str, str], Dated[PlacementGroup | None]] = {}
 
     async def of_class(self, node_class: NodeClass) -> PlacementGroup | None:
-        """The group that the class names and EC2 has available; None where there is none."""
+        """The group that the class names, if EC2 has it available; else None."""
         selector = node_class.spec.placement_group_selector
         if selector is None:
             return None

@@ -42,7 +42,7 @@ class Reservation:
 
 
 def read_reservation(raw: Json, now: float) -> Reservation | None:
-    """None for one that has ended or is of a kind we do not know (AWS-143)."""
+    """None for one that has ended or whose kind we do not know (AWS-143)."""
     kind = raw.get("ReservationType") or "default"
     criteria = raw.get("InstanceMatchCriteria") or ""
     if kind not in _KINDS or criteria not in _CRITERIA:
@@ -129,7 +129,7 @@ class Reservations:
             token = {"NextToken": answer["NextToken"]}
 
     def counted(self, reservation: Reservation) -> Reservation:
-        """With the count as we know it, our own launches taken off."""
+        """With our own count: the described one less our own launches."""
         known = self._counts.get(reservation.id)
         if known is None or self._clock() - known.at >= _COUNT_SECONDS:
             return replace(reservation, count=0)
@@ -144,7 +144,7 @@ class Reservations:
         self._change(reservation_id, 1)
 
     def exhausted(self, reservation_id: str) -> None:
-        """EC2 says that none is left (AWS-149)."""
+        """EC2 has answered that none is left (AWS-149)."""
         self._set(reservation_id, 0)
 
     def _change(self, reservation_id: str, by: int) -> None:

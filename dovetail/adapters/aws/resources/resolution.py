@@ -1,8 +1,8 @@
 """What the selectors of a class select, and which conditions follow (AWS-26 to AWS-39, AWS-45, AWS-142).
 
 One round looks at everything, even if a part fails. A part that cannot be looked at now keeps its last verdict, so that
-one throttled call does not make a whole class not ready. Where upstream stays Unknown in silence (a missing role, an
-SSM error), the condition is False and says why.
+one throttled call does not make a whole class not ready. Where upstream silently stays Unknown (a missing role, an SSM
+error), the condition is False with the reason.
 """
 
 import asyncio
@@ -44,7 +44,7 @@ class ClassResources:
 
 
 class _Part(NamedTuple):
-    """One condition, the fields of status that belong to it, and how they are looked for."""
+    """One condition, its fields of status, and how they are looked up."""
 
     condition: str
     fields: tuple[str, ...]
@@ -53,7 +53,7 @@ class _Part(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Resolved:
-    """What one round found: status fields and verdicts, validation not yet among them. `failed`: look again soon."""
+    """What one round found: status fields and verdicts, without validation yet. `failed`: look again soon."""
 
     fields: Json
     verdicts: dict[str, Verdict]

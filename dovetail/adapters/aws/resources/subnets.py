@@ -1,7 +1,7 @@
 """Into which subnets a class may launch, and which of them have room (AWS-30, AWS-71).
 
-Free addresses are counted down by our own launches between two descriptions, so that a burst does not run into a full
-subnet. A full subnet is not used even where it is the largest of its zone; upstream would use it.
+Between two descriptions our own launches reduce the count of free addresses, so that a burst does not run into a full
+subnet. A full subnet is not used even if it is the largest of its zone; upstream would use it.
 """
 
 import time
@@ -60,12 +60,12 @@ class Subnets:
         return found
 
     def room(self, subnet_id: str) -> int | None:
-        """Free addresses less what our launches may use, for ranking; None where it was not described lately."""
+        """Free addresses less what our launches may use, for ranking; None if it was not described recently."""
         room = self._room.get(subnet_id)
         return None if room is None or room.until < self._clock() else room.free
 
     def take(self, subnet_id: str, addresses: int) -> None:
-        """Count addresses that a launch under way may use; negative: it went elsewhere."""
+        """Count addresses that a launch in progress may use; negative: it used another subnet."""
         room = self._room.get(subnet_id)
         if room is not None:
             room.free -= addresses  # may go below nothing: it only ranks

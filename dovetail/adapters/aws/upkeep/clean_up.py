@@ -1,5 +1,5 @@
-"""Deletes what was made for a class that is deleted, and profiles and templates that are no longer used (AWS-46,
-AWS-85, AWS-111).
+"""Deletes what was made for a deleted class, and profiles and templates that are no longer used (AWS-46, AWS-85,
+AWS-111).
 
 A template is idle when no launch has used it for a day. Upstream deletes idle ones every two minutes and makes them
 again for the next launch.
@@ -49,7 +49,7 @@ class CleanUp:
             await self._delete(row["LaunchTemplateName"])
 
     async def round(self, used_profiles: frozenset[str]) -> float:
-        """Twice an hour: profiles and templates that are no longer used. The moment of the next round."""
+        """Twice an hour: profiles and templates that are no longer used. Returns the time of the next round."""
         now = self._clock()
         if now < self._next:
             return self._next

@@ -1,8 +1,8 @@
-"""Gives instances that were launched before their cluster's UID was known to launches a tag with it.
+"""Tags instances with their cluster's UID if their launch did not know it yet.
 
-Those are instances that Karpenter launched. Afterwards two clusters of one name can tell their
-instances apart. An instance that has the tag keeps it, whatever it says: one of another cluster is never touched, and
-our rights do not allow it. That it is there is written on the claim, so that it is looked at once.
+Those are instances that Karpenter launched. With the tag, two clusters of one name can distinguish their instances. An
+instance that has the tag keeps it, whatever its value: one of another cluster is never touched, and our rights do not
+allow it. The claim records that the tag exists, so that it is looked up only once.
 """
 
 import time
@@ -35,7 +35,7 @@ class ClusterTag:
         self._later: dict[str, float] = {}  # when a claim is looked at again, by its UID
 
     async def keep(self, claims: Collection[NodeClaim]) -> float:
-        """Tag what is not tagged; the moment at which to look again."""
+        """Tag what is not tagged; returns when to look again."""
         now = self._clock()
         self._later = {uid: at for uid, at in self._later.items() if at > now}
         lacking = [claim for claim in claims if self.lacks_tag(claim)]
@@ -45,8 +45,7 @@ class ClusterTag:
         return now + (_AGAIN_SECONDS if lacking else _ROUND_SECONDS)
 
     def lacks_tag(self, claim: NodeClaim) -> bool:
-        """Whether the claim's instance may be without it: neither was its launch to set it, nor is it known to be
-        there."""
+        """Whether the claim's instance may lack it: its launch was not to set it, and it is not known to exist."""
         if not self._uid or not claim.provider_id or claim.deleting_since is not None:
             return False
         launched_with = self._uid in claim.annotations.get(core.LAUNCH_REQUEST, "")  # among the frozen tags

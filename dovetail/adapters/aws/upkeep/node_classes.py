@@ -1,7 +1,7 @@
-"""Keeps every EC2NodeClass true: finalizer, hash, status, conditions; and cleans up after one that is deleted.
+"""Keeps every EC2NodeClass true: finalizer, hash, status, conditions; and cleans up after a deleted one.
 
 A class that is neither changed nor due costs nothing. One class that fails does not stop the others. A class is
-released only when none of its claims is left, for their instances would lose their profile.
+released only when none of its claims is left, because their instances would lose their profile.
 """
 
 import asyncio
@@ -53,7 +53,7 @@ _LONGEST_RETRY: Final = 60.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterNow:
-    """The cluster as the cache sees it."""
+    """The cluster according to the cache."""
 
     claims: Callable[[], Iterable[NodeClaim]] = tuple
     pools: Callable[[], Iterable[NodePool]] = tuple
@@ -75,7 +75,7 @@ class UpkeepParts:
 
 @dataclass(slots=True)
 class _Due:
-    """When a class is looked at again, and for which state of it that was worked out."""
+    """When a class is looked at again, and for which of its states that was worked out."""
 
     key: tuple[object, ...] = ()
     at: float = 0.0
@@ -91,7 +91,7 @@ class Ec2NodeClassUpkeep:
         self._working = asyncio.Lock()
 
     async def keep(self) -> float:
-        """Look at everything that is due; the moment at which to look again."""
+        """Look at everything that is due; returns when to look again."""
         async with self._working:
             claims = tuple(claim for claim in self._cluster.claims() if _is_ours(claim))
             classes = self._parts.classes.every()
@@ -132,7 +132,7 @@ class Ec2NodeClassUpkeep:
         return due.at
 
     async def _progress(self, node_class: NodeClass, claims: tuple[NodeClaim, ...]) -> float:
-        """Say how far its latest change has come: a change at once, and the count once a second. The moment at which to
+        """Publish the progress of its latest change: a change at once, and the count once a second. Returns when to
         look again."""
         due, now = self._due[node_class.name], self._clock()
         wanted = self._wanted(node_class, claims)
@@ -153,8 +153,8 @@ class Ec2NodeClassUpkeep:
         return now + _LONGEST_RETRY
 
     def _wanted(self, node_class: NodeClass, claims: tuple[NodeClaim, ...]) -> list[Json] | None:
-        """The class's conditions with that of its nodes; the same where not all claims are judged, and None where they
-        say it already."""
+        """The class's conditions with that of its nodes; unchanged if not all claims are judged, and None if they are
+        already written."""
         before = _conditions(node_class)
         if node_class.deleting or node_class.stale or not before:
             return None
@@ -166,7 +166,7 @@ class Ec2NodeClassUpkeep:
         return None if found == before else found
 
     async def _set_aside(self, node_class: UnreadableClass, due: _Due) -> float:
-        """Say on the class that it cannot be used, and why: once for each version of it that cannot be read."""
+        """State on the class that it cannot be used, and why: once for each version that cannot be read."""
         key = (node_class.version,)
         if key == due.key and self._clock() < due.at:
             return due.at
@@ -214,7 +214,7 @@ class Ec2NodeClassUpkeep:
         return _until_next_round(seen, self._clock())
 
     async def _with_metadata(self, node_class: NodeClass) -> NodeClass | None:
-        """The finalizer and the hash annotations; the class as it then is. Claims are migrated first (AWS-47)."""
+        """The finalizer and the hash annotations; returns the class with them. Claims are migrated first (AWS-47)."""
         wanted = {
             names.HASH: node_class.hash(self._parts.cluster.known.ca_bundle),
             names.HASH_VERSION: HASH_VERSION,
@@ -262,7 +262,7 @@ class Ec2NodeClassUpkeep:
         due.published = {key for key in bad if RESOLUTION_FAILED not in key}
 
     async def _release(self, node_class: NodeClass, waiting: list[NodeClaim]) -> float:
-        """Clean up after a deleted class whose claims are all gone, and take our finalizer away (AWS-46)."""
+        """Clean up after a deleted class without claims, and remove our finalizer (AWS-46)."""
         if names.TERMINATION not in node_class.finalizers:
             return _WAIT_SECONDS
         if waiting:
@@ -291,7 +291,7 @@ class Ec2NodeClassUpkeep:
 
 
 def _is_ours(claim: NodeClaim) -> bool:
-    """The instances of other providers' claims are no instances of EC2, and their annotations are not ours to write."""
+    """Other providers' claims have no EC2 instances, and their annotations are not ours to write."""
     return (claim.node_class.group, claim.node_class.kind) in names.SUPPORTED
 
 
@@ -304,7 +304,7 @@ def _conditions(node_class: NodeClass) -> list[Json]:
 
 
 def _until_next_round(resolved: NodeClass, now: float) -> float:
-    """A minute, or until the first of its reservations has ended (AWS-144); status names whole seconds."""
+    """A minute, or until its first reservation has ended (AWS-144); status has whole seconds."""
     ends = [each.end_time.timestamp() for each in resolved.status.capacity_reservations or () if each.end_time]
     return max(1.0, min([ROUND_SECONDS, *(end + 1.0 - now for end in ends)]))
 
@@ -315,7 +315,7 @@ def _still_readable(raw: Json) -> NodeClass | None:
 
 
 def _says(found: Iterable[Json]) -> tuple[object, ...]:
-    """What its NodesUpToDate says, but for the count."""
+    """The content of its NodesUpToDate, except the count."""
     said = next((each for each in found if each["type"] == c.UP_TO_DATE), {})
     return tuple(said.get(key) for key in ("status", "reason", "observedGeneration"))
 

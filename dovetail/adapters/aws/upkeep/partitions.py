@@ -1,8 +1,8 @@
 """Finds the partition of its placement group in which EC2 has placed an instance (AWS-95).
 
-EC2 chooses the partition after the launch has been answered, and pods may ask for one, so the node is not registered
+EC2 chooses the partition after the launch has been answered, and pods may require one, so the node is not registered
 before it is known: the launch leaves the label empty and a registration hook on the claim; here the label is filled and
-the hook is taken away.
+the hook is removed.
 """
 
 import time

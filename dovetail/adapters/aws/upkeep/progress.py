@@ -1,9 +1,8 @@
-"""Has the latest change of an EC2NodeClass reached its nodes? Its condition NodesUpToDate, in the words that upstream
-has proposed; of NodePools see dovetail/disruption/upkeep/roll_out.py.
+"""Whether the latest change of an EC2NodeClass has reached its nodes: its condition NodesUpToDate, in the words that
+upstream has proposed; for NodePools see dovetail/disruption/upkeep/roll_out.py.
 
-What counts is what the judge of drift has said of each claim since the class's resources were resolved for this
-generation. Until it has been asked about all of them nothing is said of this generation: the condition keeps the former
-one, which tells a gate to wait.
+What counts is the drift judge's answer about each claim since the class's resources were resolved for this generation.
+Until it has answered about all of them the condition stays at the former generation, so that a gate waits.
 """
 
 from collections.abc import Iterable, Mapping
@@ -19,7 +18,7 @@ from dovetail.model.values.json import Json
 def progress_of(
     node_class: NodeClass, claims: Iterable[NodeClaim], judged: Mapping[str, Judged], before: Iterable[Json]
 ) -> Verdict | None:
-    """The verdict, of the claims that refer to the class; None where it is not known yet."""
+    """The verdict over the claims that refer to the class; None if it is not known yet."""
     behind = 0
     count = 0
     for claim in claims:

@@ -1,8 +1,8 @@
 """Follows instances that were launched from a reservation (AWS-147, AWS-148).
 
-EC2 may let an instance fall back to on-demand; then its claim and its node say so too, or planners would count on a
-price that is not what it costs. A capacity block takes its instances back from half an hour before its end; their
-claims are deleted before that, so that pods can be drained. Only this direction: nothing becomes reserved by itself.
+EC2 may let an instance fall back to on-demand; its claim and its node are then changed too, or planners would count on
+a wrong price. A capacity block reclaims its instances from half an hour before its end; their claims are deleted before
+that, so that pods can be drained. Only this direction: nothing becomes reserved by itself.
 """
 
 import logging
@@ -38,7 +38,7 @@ _DEMOTED: Final = MetadataChange(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReservationSources:
-    """Where reservations and their instances are known from."""
+    """Where reservations and their instances are looked up."""
 
     inventory: Inventory
     classes: NodeClasses

@@ -1,8 +1,8 @@
 """Publishes an Event on each NodePool concerned when a zone is shifted away from, and when it is used again (AWS-155,
 AWS-168).
 
-A pool is concerned where its class has a subnet in the zone and its own requirements allow the zone. One that is
-created during a shift gets its Event, too (upstream's go only to those that exist when it begins).
+A pool is concerned if its class has a subnet in the zone and its own requirements allow the zone. One that is created
+during a shift also gets an Event (upstream's appear only on pools that exist when it begins).
 """
 
 import time

@@ -1,8 +1,8 @@
-"""What EC2NodeClasses would mean that are other than they are, for `dovetail plan -f`: looked up, never written.
+"""What changed EC2NodeClasses would mean, for `dovetail plan -f`: looked up, never written.
 
-A supposed class is resolved and hashed as upkeep would resolve and hash it once it is applied, and drift, types and
-prices are then asked of it by the functions that always answer. Left out is the one thing that cannot be had without
-writing: the trial launch of validation, which makes a launch template.
+A supposed class is resolved and hashed as upkeep would do once it is applied; the usual functions then determine its
+drift, types and prices. The one thing left out cannot be had without writing: the trial launch of validation, which
+makes a launch template.
 """
 
 import asyncio
@@ -57,7 +57,7 @@ class AwsSupposedClasses:
         return AwsCatalogues(classes, offerings, Drift(classes, offerings, self._inventory, self._cluster))
 
     async def _resolved(self, resolution: Resolution, raw: Json) -> Json:
-        """The object as it would stand once upkeep has looked at it."""
+        """The object as it would be after upkeep has looked at it."""
         before = read_class(raw)
         if isinstance(before, UnreadableClass):
             return raw

@@ -44,7 +44,7 @@ class Tagging:
         self._noted: dict[str, int] = {}  # from which version on a claim shows that it was tagged
 
     async def keep(self, claims: Collection[NodeClaim]) -> float:
-        """Tag what is not tagged; the moment at which to look again."""
+        """Tag what is not tagged; returns when to look again."""
         now = self._clock()
         untagged = [claim for claim in claims if lacks_tags(claim)]
         late = {claim.uid for claim in untagged if _version(claim) < self._noted.get(claim.uid, 0)}
@@ -98,7 +98,7 @@ class Tagging:
                 self._noted[claim.uid] = _version(noted)
 
     async def _note(self, claims: NodeClaims, claim: NodeClaim) -> NodeClaim | None:
-        """Write on the claim that its instance is tagged; where others have changed it, once more on what it is now."""
+        """Record on the claim that its instance is tagged; if others have changed it, once more on its new version."""
         done = MetadataChange(annotations={names.TAGGED: "true", names.CLUSTER_TAGGED: "true"})
         try:
             return await claims.patch(claim, done)
@@ -109,12 +109,12 @@ class Tagging:
 
 
 def _version(claim: NodeClaim) -> int:
-    """A later one is larger; what was never read from an API server has none."""
+    """A later version is larger; an object never read from an API server has none."""
     return int(claim.resource_version or 0)
 
 
 def _has_settled(claim: NodeClaim, now: float) -> bool:
-    """A claim that has just joined is written several times within a second, and each write would meet ours."""
+    """A newly joined claim is written several times within a second, and each write would conflict with ours."""
     joined = claim.condition(REGISTERED_CONDITION)
     return joined is None or now - joined.changed >= SETTLED_SECONDS
 

@@ -25,7 +25,7 @@ class TrialType:
 def trial_type(
     node_class: NodeClass, types: Mapping[str, SizedType], pools: tuple[NodePool, ...]
 ) -> TrialType | Verdict:
-    """A type that a pool of the class allows and an image suits; where no pool narrows it, a common one (AWS-44)."""
+    """A type that a pool of the class allows and an image suits; if no pool narrows it, a common one (AWS-44)."""
     compatible = [types[name] for name in sorted(types) if types[name].suits and types[name].zones]
     if not compatible:
         return _incompatible("no instance type that the region offers is compatible with the class")
@@ -46,7 +46,7 @@ def _incompatible(message: str) -> Verdict:
 
 
 def trial_tenancy(node_class: NodeClass, pools: tuple[NodePool, ...]) -> str:
-    """Dedicated where a pool of the class says that it may be, else shared (AWS-44)."""
+    """Dedicated if a pool of the class allows it, else shared (AWS-44)."""
     ours = [pool for pool in pools if pool.template.node_class.name == node_class.name]
     tenancies = [from_expressions(pool.template.requirements).get(names.TENANCY) for pool in ours]
     return "dedicated" if any(each is not None and each.has("dedicated") for each in tenancies) else "default"

@@ -1,7 +1,7 @@
-"""What upkeep looks after beside the classes themselves: tags, partitions, reservations, shifted zones.
+"""What upkeep maintains besides the classes themselves: tags, partitions, reservations, shifted zones.
 
-A task that has nothing to do makes no call and says when it wants to be asked again. A claim that cannot be written
-does not hold up the others of the same task.
+A task with nothing to do makes no call and returns when it wants to run again. A claim that cannot be written does not
+hold up the others of the same task.
 """
 
 import asyncio
@@ -20,11 +20,11 @@ _AT_ONCE: Final = 10  # claims
 
 class UpkeepTask(Protocol):
     async def keep(self, claims: Sequence[NodeClaim]) -> float:
-        """Look; the moment at which to look again although nothing has changed."""
+        """Look; returns when to look again even if nothing has changed."""
 
 
 def log_failure(subject: str, error: Exception) -> None:
-    """Log what one object's upkeep failed with. What nobody foresaw is logged with its trace, and counted."""
+    """Log the failure of one object's upkeep. An unforeseen one is logged with its trace, and counted."""
     if isinstance(error, Failure):
         _log.warning("%s: %s", subject, error)
         return
@@ -33,7 +33,7 @@ def log_failure(subject: str, error: Exception) -> None:
 
 
 async def each(claims: Iterable[NodeClaim], act: Callable[[NodeClaim], Awaitable[None]], *, doing: str) -> bool:
-    """Act on every claim; whether all went well. What did not is logged and tried again at the next look."""
+    """Act on every claim; whether all succeeded. Failures are logged and retried at the next look."""
     slots = asyncio.Semaphore(_AT_ONCE)
 
     async def one(claim: NodeClaim) -> bool:

@@ -1,7 +1,7 @@
 """Whether a launch of a class would be allowed (AWS-40 to AWS-44).
 
 Tags and kubelet are checked here; rights, user data and profile by asking EC2: a real launch template, then a fleet and
-an instance as dry runs. A verdict holds for half an hour. A class that no instance type fits is refused with that
+an instance as dry runs. A verdict is valid for half an hour. A class that no instance type fits is refused with that
 reason, where upstream panics.
 """
 
@@ -49,7 +49,7 @@ _MALFORMED: Final = "InvalidUserData.Malformed"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Trial:
-    """What the dry runs ask for."""
+    """What the dry runs request."""
 
     node_class: NodeClass
     instance_type: str
@@ -59,7 +59,7 @@ class _Trial:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Remembered:
-    """A verdict, what it holds for, and until when."""
+    """A verdict, its inputs, and until when it is valid."""
 
     fingerprint: str
     until: float
@@ -83,7 +83,7 @@ class Validation:
     async def verdict(
         self, node_class: NodeClass, verdicts: Mapping[str, Verdict], pools: Iterable[NodePool]
     ) -> Verdict:
-        """The verdict on a class whose other verdicts these are. Raises Retryable where there is none now."""
+        """The verdict on a class with these other verdicts. Raises Retryable if there is none now."""
         early = await self._before_asking(node_class, verdicts)
         if early is not None:
             return early
@@ -215,7 +215,7 @@ class Validation:
         return missing or self._refused("RunInstances", first)
 
     async def _missing_profile(self, node_class: NodeClass, denied: Denied) -> Verdict | None:
-        """EC2's code for an unknown profile is one for many things, so IAM is asked."""
+        """EC2's code for an unknown profile has many meanings, so IAM is asked."""
         profile = node_class.spec.instance_profile
         if denied.code != "InvalidParameterValue" or not profile:
             return None
@@ -247,7 +247,7 @@ _NO_CLAIM: Final = NodeClaim(
 
 
 def _interfaces(node_class: NodeClass, subnet: str) -> list[Json]:
-    """A run of instances names the subnet on each interface, so each that the class wants must be named."""
+    """RunInstances names the subnet on each interface, so each interface that the class wants must be named."""
     wanted = node_class.spec.network_interfaces
     if not wanted:
         return [{"DeviceIndex": 0, "SubnetId": subnet}]
@@ -273,7 +273,7 @@ def _unauthorised(operation: str, denied: Denied) -> Verdict:
 
 
 def _fingerprint(node_class: NodeClass) -> str:
-    """What a verdict holds for: the spec, and what its selectors resolved to; not the selectors themselves (AWS-41)."""
+    """The inputs of a verdict: the spec, and what its selectors resolved to; not the selectors themselves (AWS-41)."""
     status: Json = node_class.raw.get("status") or {}
     resolved = {key: status.get(key) for key in ("amis", "subnets", "securityGroups", "instanceProfile")}
     spec = {key: value for key, value in node_class.raw_spec.items() if key not in _SELECTORS}

@@ -40,7 +40,7 @@ def al2023(start: Bootstrap) -> str:
 
 
 def node_config(start: Bootstrap) -> Json:
-    """node.eks.aws/v1alpha1 NodeConfig. Only what the class itself says of reservations is in it, never defaults."""
+    """node.eks.aws/v1alpha1 NodeConfig. It has only the reservations that the class itself states, never defaults."""
     config: Json = {
         **start.kubelet,
         **({"clusterDNS": list(start.dns)} if start.dns else {}),

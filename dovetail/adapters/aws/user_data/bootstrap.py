@@ -1,6 +1,6 @@
 """What a new instance must know to join: the same facts for every family, before they take a family's form.
 
-Labels of kubernetes.io and k8s.io are left out: a kubelet may not give them to itself and would not start.
+Labels of kubernetes.io and k8s.io are left out: a kubelet may not set them on itself and would not start.
 """
 
 from collections.abc import Mapping
@@ -46,7 +46,7 @@ class Bootstrap:
 
 
 def labels_for(claim: NodeClaim, capacity_type: str, *, custom: bool) -> dict[str, str]:
-    """What the kubelet registers with. Custom images register by their own means, so taints are synchronised
+    """The labels with which the kubelet registers. Custom images register in their own way, so taints are synchronised
     (AWS-96)."""
     labels = {
         **claim.labels,

@@ -1,7 +1,7 @@
 """User data of several parts, as cloud-init and nodeadm read it (AWS-97, AWS-98).
 
-Parts of the class's own come first, ours last, because the last one wins. User data that says it is MIME but cannot be
-taken apart is refused, never passed on in part.
+The class's own parts come first, ours last, because the last one wins. User data that claims to be MIME but cannot be
+parsed is refused, never passed on in part.
 """
 
 import email
@@ -24,7 +24,7 @@ class Part:
 
 
 def is_mime(text: str) -> bool:
-    """Whether it says of itself that it is."""
+    """Whether it claims to be MIME."""
     lowered = text.lstrip().lower()
     return lowered.startswith(("mime-version:", "content-type: multipart"))
 

@@ -1,4 +1,4 @@
-"""The user data of a family: which writer is whose."""
+"""The user data of a family: which writer belongs to which family."""
 
 from collections.abc import Callable
 from functools import lru_cache
@@ -15,7 +15,7 @@ NEARLY_FULL: Final = 0.9 * SIZE_LIMIT  # from here on a class is warned of (AWS-
 
 
 def _custom(start: Bootstrap) -> str:
-    """Unchanged: a custom image brings all of its start."""
+    """Unchanged: a custom image contains everything for its start."""
     return start.own
 
 
@@ -31,14 +31,14 @@ _WRITERS: Final[dict[str, Callable[[Bootstrap], str]]] = {
 
 
 def user_data(family: str, start: Bootstrap) -> str:
-    """The text; BadUserData where the class's own cannot be merged. Launches of one plan share one."""
+    """The text; BadUserData if the class's own cannot be merged. Launches of one plan share one."""
     if len(start.own) > MOST_READ:
         raise BadUserData(f"userData: has {len(start.own):,} characters; EC2 takes {SIZE_LIMIT:,} bytes")
     return _written(family, _Known(start))
 
 
 class _Known:
-    """A start as a key: its text says everything that the user data depends on."""
+    """A bootstrap as a key: its text contains everything that the user data depends on."""
 
     __slots__ = ("start", "text")
 

@@ -1,6 +1,6 @@
-"""Writes TOML: tables, texts, numbers, flags and lists, which is all that Bottlerocket's settings have.
+"""Writes TOML: tables, texts, numbers, flags and lists, which is all that Bottlerocket's settings use.
 
-The standard library only reads it. Keys with dots and slashes are quoted, so that a label stays one key.
+The standard library can only read it. Keys with dots and slashes are quoted, so that a label stays one key.
 """
 
 import json
@@ -12,7 +12,7 @@ _BARE: Final = re.compile(r"[A-Za-z0-9_-]+\Z")
 
 
 def write_toml(document: Mapping[str, Any]) -> str:
-    """A document that tomllib reads back to the same."""
+    """A document that tomllib reads back unchanged."""
     lines: list[str] = []
     _write_table(document, (), lines)
     return "\n".join(lines).strip() + "\n"
@@ -47,5 +47,5 @@ def _key(text: str) -> str:
 
 
 def _text(text: str) -> str:
-    """A JSON string is a TOML string, but for the delete character."""
+    """A JSON string is a TOML string, except for the delete character."""
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")

@@ -1,4 +1,4 @@
-"""CapacityBuffers, read live; their status, which is all of a buffer that is ours, is written."""
+"""CapacityBuffers, read live; their status, the only part of a buffer that is ours, is written."""
 
 from dovetail.adapters.kube.objects.collection import Collection
 from dovetail.adapters.kube.requests import Caller

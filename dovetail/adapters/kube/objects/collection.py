@@ -1,9 +1,8 @@
-"""What reading and changing one object has in common, whatever its kind.
+"""What reading and changing one object have in common, whatever its kind.
 
 Every change is a merge patch that carries the resourceVersion it was decided on, or a JSON patch that tests the parts
-that it changes; "gone" means that no object of that UID is there any more. After a conflict the UID is therefore looked
-at: the conflict may be with another object that has since taken the name. Changes of one object take turns
-(`latest.py`).
+that it changes; "gone" means that no object of that UID exists any more. So the UID is checked after a conflict: the
+conflict may be with another object that has since taken the name. Changes of one object take turns (`latest.py`).
 """
 
 from collections.abc import Callable
@@ -42,7 +41,7 @@ class Collection(Generic[Object]):
         return None if answer.status == NOT_FOUND else answer.body
 
     async def raw_at_version(self, value: Object) -> Json:
-        """The JSON that `value` was read from; Conflict where the object has changed since, {} where it is gone."""
+        """The JSON that `value` was read from; Conflict if the object has changed since, {} if it is gone."""
         raw = await self.read_raw(value.name)
         if raw is None:
             return {}
@@ -59,8 +58,8 @@ class Collection(Generic[Object]):
         return await self._patched(value, self._request("PATCH", value.name, {NOT_FOUND, CONFLICT}, subresource, whole))
 
     async def patch_parts(self, value: Object, operations: list[Json]) -> Object | None:
-        """A JSON patch whose tests hold what it was decided on, whatever else has changed; None where the object is
-        gone, and a Conflict as above where a test fails."""
+        """A JSON patch whose tests hold what it was decided on, whatever else has changed; None if the object is gone,
+        and a Conflict as above if a test fails."""
         request = self._request("PATCH", value.name, {NOT_FOUND, CONFLICT, INVALID}, body=operations)
         return await self._patched(value, replace(request, patch_type=PARTS_PATCH))
 
@@ -81,7 +80,7 @@ class Collection(Generic[Object]):
             return self.latest.remember(self.parsed(answer.body))
 
     async def delete(self, name: str, uid: str) -> int:
-        """Delete the object of that UID; the version at which it is now deleting, 0 where it is gone."""
+        """Delete the object of that UID; the version at which it is now deleting, 0 if it is gone."""
         request = self._request("DELETE", name, {NOT_FOUND, CONFLICT}, body={"preconditions": {"uid": uid}})
         answer = await self.client.call(request)
         if answer.status == NOT_FOUND:
@@ -125,6 +124,6 @@ class Collection(Generic[Object]):
 
 
 def _is_failed_test(answer: Answer) -> bool:
-    """What is invalid about the object itself names a field; a taint that stands already is no fault of ours."""
+    """Whether a test of the patch failed: other errors name a field. An existing taint is no fault of ours."""
     named = {str(cause["field"]) for cause in answer.causes if cause.get("field")}
     return all(field.startswith("spec.taints") for field in named)

@@ -1,8 +1,8 @@
 """Deployments: read live, and two annotations changed.
 
-The right to change them would let its holder run any image, so an admission policy refuses us everything else. That it
-does is tried before a move is begun: another change, as a dry run, must be refused by it. A policy that is there and
-names another identity than ours would refuse nothing.
+The right to change them would let its holder run any image, so an admission policy refuses us everything else. Before a
+move is begun, a dry run of another change verifies this: the policy must refuse it. A policy that exists but names
+another identity than ours would refuse nothing.
 """
 
 import time

@@ -2,8 +2,8 @@
 
 Launch, join, tagging and upkeep all write to one NodeClaim within seconds. Each decides on what the watch has
 delivered, which is older than what another of them has just written: at three hundred nodes one request in five met a
-conflict, and each conflict cost two reads. Here they take turns per object, and a change that was decided on an older
-version than our own last answer is turned down without a request, with the newer object in hand.
+conflict, and each conflict cost two reads. Here they take turns per object, and a change that was decided on a version
+older than our own last answer is rejected without a request, with the newer object at hand.
 """
 
 import asyncio
@@ -41,7 +41,7 @@ class LatestAnswers(Generic[Object]):
         return lock
 
     def remember(self, value: Object) -> Object:
-        """What the server has just answered; an answer that is older than what is known changes nothing."""
+        """What the server has just answered; an answer older than the known one changes nothing."""
         if self.newer_than(value) is None:
             self.replace(value)
         return value
@@ -54,8 +54,8 @@ class LatestAnswers(Generic[Object]):
         return value
 
     def of(self, name: str) -> Object | None:
-        """The object of that name as it was last answered, for a while: a server that was restored may hold an older
-        one, and then that is the truth."""
+        """The object of that name as last answered, for a while: a restored server may hold an older one, which is then
+        the truth."""
         answer = self._answers.get(name)
         if answer is None or answer.at < self._clock() - KEPT_SECONDS:
             return None
@@ -63,7 +63,7 @@ class LatestAnswers(Generic[Object]):
         return known
 
     def newer_than(self, value: Versioned) -> Object | None:
-        """The same object at a newer version, where one is known."""
+        """The same object at a newer version, if one is known."""
         answer = self._answers.get(value.name)
         if answer is None or answer.value.uid != value.uid:
             return None
@@ -83,5 +83,5 @@ class LatestAnswers(Generic[Object]):
 
 
 def version_of(value: Versioned) -> int:
-    """The resourceVersion as a number; 0 where it is none."""
+    """The resourceVersion as a number; 0 if it is not one."""
     return int(value.resource_version) if value.resource_version.isdigit() else 0

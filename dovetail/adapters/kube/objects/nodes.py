@@ -1,8 +1,8 @@
 """Nodes, read live and changed.
 
-A Node belongs to the kubelet and to others, so a change touches nothing that it does not name, and is no conflict with
-those who write something else (`rendering/operations.py`). The node of an instance is found by the names that the cache
-knows, because listing 5,000 nodes for one would be expensive.
+A Node belongs to the kubelet and to others, so a change touches only what it names, and does not conflict with writers
+of other parts (`rendering/operations.py`). The node of an instance is found by the names that the cache knows, because
+listing 5,000 nodes for one would be expensive.
 """
 
 from typing import TYPE_CHECKING

@@ -1,8 +1,8 @@
 """Notices, published as Kubernetes Events.
 
-A notice that was published within its window is not published again (EVT-0), and one that was published before counts
-its Event up (EVT-0). What cannot be published is logged: no
-step fails because its explanation could not be written.
+A notice that was published within its window is not published again (EVT-0), and one that was published before
+increments its Event's count (EVT-0). What cannot be published is logged: no step fails because its explanation could
+not be written.
 """
 
 import asyncio
@@ -50,7 +50,7 @@ class KubeNotices:
         await asyncio.gather(*[self._write_all(of_one, now) for of_one in waiting.values()])
 
     async def _write_all(self, of_one: list[tuple[Notice, EventState]], now: float) -> None:
-        """One after the other what goes into one Event."""
+        """Write what belongs to one Event, one after the other."""
         for notice, event in of_one:
             try:
                 async with self._slots:
@@ -61,7 +61,7 @@ class KubeNotices:
                 _log.warning("not published: %s (%s)", failure, notice.message)
 
     async def _count_up(self, notice: Notice, event: EventState, now: float) -> bool:
-        """False where the Event is gone."""
+        """False if the Event is gone."""
         reply = await self._client.call(
             Request(
                 method="PATCH",

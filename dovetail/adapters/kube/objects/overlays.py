@@ -1,4 +1,4 @@
-"""NodeOverlays: their conditions, which are all of an overlay that is ours, are written."""
+"""NodeOverlays: their conditions, the only part of an overlay that is ours, are written."""
 
 from dovetail.adapters.kube.objects.collection import Collection
 from dovetail.adapters.kube.requests import Caller

@@ -1,8 +1,7 @@
-"""Pods that must leave: listed live, evicted, deleted. Pods that wait: nominated for a node.
+"""Pods that must leave: listed live, evicted, deleted. Waiting pods: nominated for a node.
 
-The pod's UID goes with every request, so that a pod of the same name which came in the meantime is left alone (TRM-21,
-TRM-25). A 429 means two things: "fewer calls, please", or, with the cause DisruptionBudget, that a budget does not
-allow the eviction now.
+Every request carries the pod's UID, so that a new pod of the same name is left alone (TRM-21, TRM-25). A 429 means two
+things: "fewer calls, please", or, with the cause DisruptionBudget, that a budget does not allow the eviction now.
 """
 
 import time

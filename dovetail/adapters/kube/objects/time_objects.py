@@ -28,8 +28,8 @@ Named = TypeVar("Named", Policy, Freeze, Rollout)
 
 
 class KubeTimeObjects:
-    """All three kinds on the API server. `is_absent`: whether the watch has found that a kind is not installed; then it
-    is not asked for at every mark."""
+    """All three kinds on the API server. `is_absent`: whether the watch has found that a kind is not installed; marks
+    then do not ask for it."""
 
     def __init__(self, client: Caller, is_absent: Callable[[str], bool]) -> None:
         self._client, self._is_absent = client, is_absent

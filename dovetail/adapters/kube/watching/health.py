@@ -2,7 +2,7 @@
 
 Watch.problem asks before every look into the cache. A stream is good while it is connected, has been listed once and
 has received something (an event, a bookmark, its opening) in the last three minutes. The server sends something at
-least every two minutes, so a longer silence means that the connection is open and dead.
+least every two minutes, so a longer silence means that the open connection is dead.
 """
 
 import time
@@ -38,7 +38,7 @@ class StreamHealth:
         self.heard()
 
     def ended(self) -> None:
-        """The server ended it as planned; it is opened again at once."""
+        """The server ended it as planned; it is reopened at once."""
         self.connected = False
         self.ended_at = time.monotonic()
 
@@ -49,7 +49,7 @@ class StreamHealth:
         self.trouble = trouble
 
     def problem(self) -> str:
-        """Why the stream cannot be trusted now; empty where it can."""
+        """Why the stream cannot be trusted now; empty if it can."""
         if self.absent:
             return ""
         now = time.monotonic()
@@ -63,5 +63,5 @@ class StreamHealth:
 
     @property
     def silent_seconds(self) -> float:
-        """Since it received anything; 0 where it never did."""
+        """Seconds since it last received anything; 0 if it never did."""
         return time.monotonic() - self.heard_at if self.heard_at else 0.0

@@ -47,7 +47,7 @@ class WatchThread:
             self._loop.close()
 
     async def _follow(self) -> None:
-        """Until it is stopped; a watch that ends with a failure is begun anew."""
+        """Until it is stopped; a watch that fails is restarted."""
         self._task = supervised("watch", self._watch.run)
         if self._stopping:
             self._task.cancel()

@@ -1,10 +1,10 @@
 """Feeds the cache: one list and one endless watch per kind.
 
 Runs in a thread of its own or on the worker's event loop. A stream continues from the last version it has seen; it
-lists again where that version is no longer kept (410), and where versions have become older, as after a restore of the
-server from a backup: at once, but ever more slowly where the next stream is of no use either, because a whole list is
-the most expensive question to a server in trouble. What does not work is logged once, in one line per kind, and tried
-again always: a definition may be installed or a right granted at any time.
+lists again if that version is no longer kept (410), and if versions have become older, as after restoring the server
+from a backup: at once, but ever more slowly if the next stream fails too, because a whole list is the most expensive
+request to a server in trouble. What does not work is logged once, in one line per kind, and always retried: a
+definition may be installed or a right granted at any time.
 """
 
 import asyncio
@@ -71,7 +71,7 @@ class Stream:
                 await self._back_off()
 
     def _has_lasted(self) -> bool:
-        """Whether a stream was open for a while since the last one expired."""
+        """Whether a stream stayed open for a while since the last one expired."""
         opened_at, self._opened_at = self._opened_at, None
         if opened_at is None or asyncio.get_running_loop().time() - opened_at < _SHORTEST_LIFE:
             return False
@@ -183,11 +183,11 @@ class Watch:
             await self._client.close()
 
     def problem_of(self, kind: str) -> str:
-        """Why what the cache holds of a kind cannot be trusted now; empty where it can."""
+        """Why the cache's objects of a kind cannot be trusted now; empty if they can."""
         return self._stopped or self._health[kind].problem()
 
     def silent_for(self, kind: str) -> float:
-        """Seconds since anything of that kind was received; 0 where it never was."""
+        """Seconds since anything of that kind was received; 0 if it never was."""
         return self._health[kind].silent_seconds
 
     def is_absent(self, kind: str) -> bool:
@@ -195,7 +195,7 @@ class Watch:
         return self._health[kind].absent
 
     def problem(self) -> str:
-        """Why the cache as a whole cannot be trusted now; empty where it can."""
+        """Why the cache as a whole cannot be trusted now; empty if it can."""
         if self._stopped:
             return self._stopped
         for stream in self._streams:
@@ -210,11 +210,11 @@ class Watch:
         return tuple(line for line in lines if line)
 
     def only_refused(self) -> bool:
-        """Whether all that is missing is what the server refuses or does not serve."""
+        """Whether everything missing is refused or not served by the server."""
         return all(s.health.refused for s in self._streams if s.health.problem())
 
     def summary(self) -> str:
-        """The first problem in full, and the names of the other kinds that have one: twenty refusals have one cause."""
+        """The first problem in full, and the names of the other kinds with one: twenty refusals have one cause."""
         problems = [(s.health.kind, s.health.problem()) for s in self._streams if s.health.problem()]
         if not problems:
             return self._stopped

@@ -1,8 +1,8 @@
 """CapacityBuffers and what they refer to: JSON of the API in, dovetail.model out.
 
-A spec that the API server accepted and that cannot be used makes a buffer with a `fault`, and a template that cannot be
-read a source with a `fault`: a person looks for them in the buffer's status. A workload with such a template is still
-read, because default spreading needs its selector.
+An unusable spec that the API server accepted makes a buffer with a `fault`, and an unreadable template a source with a
+`fault`: people look for them in the buffer's status. A workload with such a template is still read, because default
+spreading needs its selector.
 """
 
 from dataclasses import replace
@@ -40,7 +40,7 @@ def parse_capacity_buffer(raw: ReadOnlyJson) -> CapacityBuffer:
 
 
 def _with_spec(buffer: CapacityBuffer, raw: ReadOnlyJson) -> CapacityBuffer:
-    """The buffer with what its spec says, or with why the spec cannot be used (PLC-211)."""
+    """The buffer with the content of its spec, or with the reason why the spec cannot be used (PLC-211)."""
     buffer = replace(buffer, strategy=str(raw.get("provisioningStrategy") or ""))
     try:
         spec = parse_spec(CapacityBufferSpec, raw)
@@ -95,7 +95,7 @@ def pods_of_workload(raw: ReadOnlyJson) -> PodSource:
 
 
 def _source(raw: ReadOnlyJson, template: ReadOnlyJson | None) -> PodSource:
-    """What the pods would be like, or why that cannot be said (PLC-212)."""
+    """What the pods would be like, or why that is unknown (PLC-212)."""
     generation = raw["metadata"].get("generation") or 0
     try:
         return PodSource(pod=_pod(raw["metadata"], template or {}), generation=generation)

@@ -1,8 +1,8 @@
 """karpenter.k8s.aws/ec2nodeclass-hash, bit for bit as upstream computes it (AWS-115, AWS-116, version v6).
 
 Names and order of the fields are upstream's; they are part of the result. If one bit differed, a cluster taken over
-from Karpenter would replace every node. An empty text behind a pointer is no zero value; a plain false is one. It
-stands here because both AWS's adapter and the simulated cloud write it.
+from Karpenter would replace every node. An empty text behind a pointer is not a zero value; a plain false is one. It is
+here because both AWS's adapter and the simulated cloud write it.
 """
 
 import json
@@ -22,7 +22,7 @@ _DECIMAL: Final = ("", "k", "M", "G", "T", "P", "E")
 
 
 def ec2_node_class_hash(spec: Json, ca_bundle: str | None = None) -> str:
-    """The hash of a spec as it stands in JSON, with the family in effect and the cluster's CA bundle."""
+    """The hash of a spec as written in JSON, with the family in effect and the cluster's CA bundle."""
     return str(hash_value((_spec(spec), ami_family(spec), ca_bundle or "", canonical_json(spec.get("kubelet")))))
 
 

@@ -1,8 +1,7 @@
 """Deployments, and the admission policy without which none of them is changed.
 
-Of a Deployment only what a move asks is kept, a tenth of a pod's size, and its template only where buffers follow it.
-What an annotation of ours says in a form that is not ours is as if it were not there: a person, or another version,
-has written it.
+Of a Deployment only what a move needs is kept, a tenth of a pod's size, and its template only if buffers refer to it.
+An annotation of ours in an unknown form is ignored: a person, or another version, has written it.
 """
 
 import math
@@ -68,7 +67,7 @@ def _has_timed_out(status: ReadOnlyJson) -> bool:
 
 
 def _surges(strategy: ReadOnlyJson, replicas: int) -> bool:
-    """As the controller works it out: a surge is rounded up, what may be unavailable down."""
+    """As the controller computes it: a surge is rounded up, the unavailable number down."""
     if (strategy.get("type") or "RollingUpdate") != "RollingUpdate":
         return False
     update = strategy.get("rollingUpdate") or {}
@@ -82,7 +81,7 @@ def _share(value: object, replicas: int) -> float:
 
 
 def parse_guard(kind: str, raw: ReadOnlyJson) -> AdmissionGuard:
-    """A ValidatingAdmissionPolicy or the binding of one: whether it is ours and refuses everywhere."""
+    """A ValidatingAdmissionPolicy or its binding: whether it is ours and refuses everywhere."""
     with reading(kind, raw):
         name = name_of(raw["metadata"])
         return AdmissionGuard(name=name, refuses=name == GUARD and _refuses(raw.get("spec") or {}))

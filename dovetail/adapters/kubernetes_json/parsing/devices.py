@@ -1,7 +1,7 @@
 """ResourceSlices, ResourceClaims, ResourceClaimTemplates and DeviceClasses become dovetail.model objects.
 
-What the API allows and placement does not understand is no error: the device, the request or the claim says which
-field it is (`aside`), and is left alone.
+What the API allows and placement does not understand is not an error: the device, the request or the claim names the
+field (`aside`), and is left alone.
 """
 
 from typing import Final
@@ -76,7 +76,7 @@ def qualified(driver: str, name: str) -> str:
 
 
 def _attribute(raw: ReadOnlyJson) -> Attribute | None:
-    """None for a kind of value that is newer than this."""
+    """None for a kind of value that is newer than this code."""
     if "string" in raw:
         return text_of(raw["string"])
     if "bool" in raw:
@@ -123,7 +123,7 @@ def parse_resource_claim(raw: ReadOnlyJson) -> ResourceClaim:
 
 
 def _consumer(raw: ReadOnlyJson) -> str:
-    """A pod's UID; of what is no pod, a text that is none."""
+    """A pod's UID; for a consumer that is not a pod, a text that matches none."""
     uid, resource = text_of(raw["uid"]), text_of(raw.get("resource") or "")
     return uid if resource == "pods" else f"{resource}/{uid}"
 

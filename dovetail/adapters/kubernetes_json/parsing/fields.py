@@ -1,7 +1,7 @@
-"""The pieces that nodes, claims and pools share: conditions and the reference to a NodeClass.
+"""The parts that nodes, claims and pools share: conditions and the reference to a NodeClass.
 
-Labels and annotations are kept as they were decoded, because nothing here changes them. A field that is `null` and a
-field that is left out mean the same.
+Labels and annotations are kept as they were decoded, because nothing here changes them. A `null` field and a missing
+field mean the same.
 """
 
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ from dovetail.model.values.time import optional_time
 
 
 class _Written(NamedTuple):
-    """A condition as it is written: the key under which the condition is remembered."""
+    """A condition as written: the key under which it is remembered."""
 
     type: str
     status: str
@@ -46,7 +46,7 @@ def conditions(raw: Sequence[ReadOnlyJson] | None) -> tuple[Condition, ...]:
 
 @remembered(16 * MEGABYTE)
 def _condition(written: _Written) -> Condition:
-    """Remembered, because nodes that came up together say the same, and each is read again at every heartbeat."""
+    """Remembered, because nodes that came up together have equal ones, and each is read again at every heartbeat."""
     return Condition(
         type=text_of(written.type),
         status=text_of(written.status),

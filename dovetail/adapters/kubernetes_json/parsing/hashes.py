@@ -1,4 +1,4 @@
-"""What upstream's hash is taken of: the JSON of a NodePool's template as the structure that upstream makes of it.
+"""The input of upstream's hash: the JSON of a NodePool's template as the structure that upstream makes of it.
 
 Names and order of the fields are upstream's (NPL-3); they are part of the result. The JSON is hashed and not the model,
 because to the model `labels: {}` and no labels at all are the same.

@@ -1,5 +1,5 @@
-"""What the parsers of DisruptionPolicies, Freezes and NodeRollouts share: none of these is ever unreadable, and what is
-wrong with one is said by its fields."""
+"""What the parsers of DisruptionPolicies, Freezes and NodeRollouts share: none of these is ever unreadable, and errors
+are described field by field."""
 
 from collections.abc import Callable
 from typing import TypedDict, TypeVar
@@ -15,11 +15,11 @@ T = TypeVar("T")
 
 
 class Fault(ValueError):
-    """What a schema lets through and nothing can be made of."""
+    """A value that the schema accepts but that has no meaning."""
 
 
 class Metadata(TypedDict):
-    """What each kind has of its metadata."""
+    """The metadata that each kind has."""
 
     name: str
     uid: str
@@ -40,7 +40,7 @@ def metadata_of(meta: ReadOnlyJson) -> Metadata:
 
 
 def read_or(read: Callable[[], T], otherwise: T) -> T:
-    """What is read, or something else where it cannot be."""
+    """The parsed value, or a substitute if it cannot be read."""
     try:
         return read()
     except (InvalidSpec, *RAW_FAULTS):
@@ -48,7 +48,7 @@ def read_or(read: Callable[[], T], otherwise: T) -> T:
 
 
 def words_of(error: Exception) -> str:
-    """What is wrong, by fields."""
+    """The errors, by field."""
     if isinstance(error, InvalidSpec):
         error = Fault("; ".join(f"{f'spec.{place}' if place else 'spec'}: {said}" for place, said in error.problems))
     return one_line(str(error))

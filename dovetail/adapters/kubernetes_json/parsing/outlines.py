@@ -1,7 +1,7 @@
 """What is known of a pod that cannot be read: name, node, phase, deletion and owners.
 
-A pod that has ended holds nothing, whatever else it says: the kubelet rejects a pod that it cannot read, and such a pod
-stays Failed. So these few fields are read before anything can be wrong with the rest.
+An ended pod holds nothing, whatever else it contains: the kubelet rejects a pod that it cannot read, and such a pod
+stays Failed. So these few fields are read independently of errors in the rest.
 """
 
 from collections.abc import Callable
@@ -18,7 +18,7 @@ T = TypeVar("T")
 
 
 def outline_of(raw: Any) -> Pod:
-    """The pod without a shape and without requests; a field that cannot be read either is as if it were absent."""
+    """The pod without a shape and without requests; an unreadable field among these counts as absent."""
     metadata, spec, status = (_part(raw, name) for name in ("metadata", "spec", "status"))
     return Pod(
         name=_text(metadata, "name"),
@@ -34,7 +34,7 @@ def outline_of(raw: Any) -> Pod:
 
 @remembered(MEGABYTE)
 def _shape_in(namespace: str) -> PodShape:
-    """One for all, because shapes are compared by identity: a pod that is as unreadable as before is no news."""
+    """One for all, because shapes are compared by identity: a pod that stays equally unreadable has not changed."""
     return PodShape(namespace=namespace, labels={})
 
 

@@ -1,8 +1,8 @@
 """NodeOverlays: JSON of the API in, dovetail.model out.
 
-What the API server accepted and the rules forbid (API-25) makes an overlay with a `fault`, not an unreadable object: a
-person looks for it in the overlay's status. `price` and `priceAdjustment` become one field, in which an adjustment is
-recognised by its sign.
+What the API server accepted and the rules forbid (API-25) makes an overlay with a `fault`, not an unreadable object:
+people look for it in the overlay's status. `price` and `priceAdjustment` become one field, in which the sign marks an
+adjustment.
 """
 
 from dovetail.adapters.kubernetes_json.parsing.fields import conditions
@@ -41,7 +41,7 @@ def parse_node_overlay(raw: ReadOnlyJson) -> NodeOverlay:
 
 
 def _fault(spec: ReadOnlyJson) -> str:
-    """Why the overlay cannot be used; empty where it can (API-17, API-25)."""
+    """Why the overlay cannot be used; empty if it can (API-17, API-25)."""
     try:
         faults = node_overlay_faults(parse_spec(NodeOverlaySpec, spec))
         parse_resources(spec.get("capacity"))

@@ -78,13 +78,13 @@ def _common(raw: ReadOnlyJson, infeasible: bool) -> Common:
 
 
 def _shared(requests: Amounts) -> Resources:
-    """Pods that ask for the same share one object, whatever else differs: placement knows them by its identity."""
+    """Pods with equal requests share one object, whatever else differs: placement compares it by identity."""
     return _REQUESTS.one(tuple(sorted(requests.items())), lambda: SharedAmounts(requests))
 
 
 def _conditions(status: ReadOnlyJson) -> tuple[bool, bool | None, bool]:
     """Whether the scheduler gave up on the pod (by the condition's reason alone, PLC-20), whether it is ready, and
-    whether a resize that was asked for is not possible (PLC-73)."""
+    whether a requested resize is not possible (PLC-73)."""
     unschedulable, ready, infeasible = False, None, False
     for condition in status.get("conditions") or ():
         kind = condition["type"]
@@ -189,8 +189,8 @@ def parse_pod(raw: ReadOnlyJson) -> Pod:
 
 
 def pods_that_hold(raws: Iterable[ReadOnlyJson], now: float) -> tuple[Pod, ...]:
-    """The pods of a node, as listed live. NotReadable for one that cannot be read and still holds the node; one that
-    has ended is left out."""
+    """The pods of a node, as listed live. NotReadable for an unreadable one that still holds the node; ended ones are
+    left out."""
     found = []
     for raw in raws:
         try:

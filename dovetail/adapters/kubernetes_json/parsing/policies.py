@@ -1,7 +1,7 @@
 """DisruptionPolicies and Freezes: JSON of the API in, dovetail.model out.
 
-None is ever unreadable: one that was left out would hold nothing. What cannot be understood makes a `fault`, and the
-object then holds what it is about; one of which not even that can be read is about every NodePool.
+None is ever unreadable: one that was left out would hold nothing. An error makes a `fault`, and the object then holds
+the NodePools that it applies to; if not even those can be read, it applies to every NodePool.
 """
 
 from collections.abc import Iterator
@@ -106,7 +106,7 @@ def _policy(raw: ReadOnlyJson) -> Policy:
 
 
 def _freeze(raw: ReadOnlyJson) -> Freeze:
-    """Where it is not understood, its end is taken if that much can be read."""
+    """If it is not understood, its end is used if that can be read."""
     spec = raw.get("spec") or {}
     begins, what, undoes, reason, fault = None, frozenset[str](), False, "", ""
     until = read_or(lambda: time_or_none(text_of(spec["until"])), None)
@@ -130,7 +130,7 @@ def _freeze(raw: ReadOnlyJson) -> Freeze:
 
 
 def _selector(raw: ReadOnlyJson) -> LabelSelector | None:
-    """The selector, judged by itself: what is wrong with the windows must not close pools that it does not select."""
+    """The selector, judged separately: an error in the windows must not close pools that it does not select."""
     given = raw["spec"].get("nodePoolSelector")
     if given is None:
         return None
@@ -138,8 +138,8 @@ def _selector(raw: ReadOnlyJson) -> LabelSelector | None:
 
 
 def _expiry(raw: ReadOnlyJson) -> Expiry | None:
-    """Judged by itself too. What cannot be read holds expiry: a slip in a manifest must not delete what waits for its
-    replacement."""
+    """Also judged separately. If it cannot be read it holds expiry: a slip in a manifest must not delete what waits for
+    its replacement."""
     given = raw["spec"].get("expiry")
     if given is None:
         return None
@@ -148,7 +148,7 @@ def _expiry(raw: ReadOnlyJson) -> Expiry | None:
 
 
 def _drain(raw: ReadOnlyJson) -> DrainRules | None:
-    """Judged by itself too. What cannot be read forces nothing, and a hook then holds until a person decides."""
+    """Also judged separately. If it cannot be read it forces nothing, and a hook then holds until a person decides."""
     given = raw["spec"].get("drain")
     if given is None:
         return None
@@ -239,12 +239,12 @@ def _status(raw: ReadOnlyJson) -> PolicyStatus:
 
 
 def _remembered(raw: ReadOnlyJson) -> HealthState | None:
-    """Apart from the rest of a status, which may be spoilt while this is not."""
+    """Separate from the rest of a status, which may be corrupt while this is not."""
     return _health_state(read_or(lambda: (raw.get("status") or {}).get("health"), None))
 
 
 def _health_state(raw: ReadOnlyJson | None) -> HealthState | None:
-    """What cannot be read of it counts as a failure, which a further look may end."""
+    """An unreadable part counts as a failure, which a further look may end."""
     if not raw:
         return None
     message = read_or(lambda: text_of(raw.get("message") or ""), "")
@@ -257,7 +257,7 @@ def _health_state(raw: ReadOnlyJson | None) -> HealthState | None:
 
 
 def _alerts(raw: ReadOnlyJson | None) -> GateVerdict | None:
-    """What cannot be read was never asked."""
+    """An unreadable alert counts as never asked."""
     return None if not raw else parse_verdict({**raw, "name": ALERTS})
 
 

@@ -77,7 +77,7 @@ def parse_disruption(raw: ReadOnlyJson) -> DisruptionPolicy:
 
 
 def parse_budget(raw: ReadOnlyJson) -> Budget:
-    """One budget, as written: whether it makes sense is judged where it is evaluated (DIS-54)."""
+    """One budget, as written: whether it is valid is judged where it is evaluated (DIS-54)."""
     reasons, duration = raw.get("reasons"), raw.get("duration")
     return Budget(
         nodes=optional_text(raw.get("nodes")) or "",

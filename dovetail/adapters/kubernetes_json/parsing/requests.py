@@ -1,4 +1,4 @@
-"""How much does a pod ask for, by the containers that it lists?
+"""How much a pod requests, by the containers that it lists.
 
 Sidecars run beside everything that starts after them, other init containers run alone (so their requests are not added
 up), and a resize in place shows first in the status (PLC-72, PLC-73).

@@ -1,7 +1,6 @@
-"""NodeRollouts, and what a DisruptionPolicy says of them: JSON of the API in, dovetail.model out.
+"""NodeRollouts, and what a DisruptionPolicy defines for them: JSON of the API in, dovetail.model out.
 
-What cannot be understood makes a `fault`; the object then holds its NodePool or, where not even that can be read, every
-NodePool.
+An error makes a `fault`; the object then holds its NodePool or, if not even that can be read, every NodePool.
 """
 
 from collections.abc import Iterable
@@ -45,7 +44,7 @@ def parse_rollout(raw: ReadOnlyJson) -> Rollout:
 
 
 def parse_plan(given: PolicyRollout) -> RolloutPlan:
-    """What a DisruptionPolicy says of them."""
+    """What a DisruptionPolicy defines for them."""
     return RolloutPlan(**_strategy(given), drifted="1" if given.when is None else given.when.drifted)
 
 
@@ -150,7 +149,7 @@ def _answered(raw: ReadOnlyJson) -> Answered:
 
 
 def _rollout_status(raw: ReadOnlyJson) -> RolloutStatus:
-    """None of it, that is before its first step, where a part cannot be read."""
+    """Empty, that is before its first step, if a part cannot be read."""
     step, target, nodes = (raw.get(key) or {} for key in ("step", "target", "nodes"))
     total, at_target, leaving = (number_of(nodes.get(key) or 0) for key in ("total", "target", "leaving"))
     return RolloutStatus(

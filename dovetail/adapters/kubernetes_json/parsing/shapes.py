@@ -151,7 +151,7 @@ def _build(parts: ReadOnlyJson) -> PodShape:
 
 
 def _ports_on_the_host(spec: ReadOnlyJson) -> list[ReadOnlyJson]:
-    """Those of the containers proper; what init containers list is not counted (PLC-82)."""
+    """Those of the regular containers; ports of init containers are not counted (PLC-82)."""
     return [
         port
         for container in spec.get("containers") or ()
@@ -162,15 +162,15 @@ def _ports_on_the_host(spec: ReadOnlyJson) -> list[ReadOnlyJson]:
 
 
 def claims_among(volumes: list[ReadOnlyJson] | None) -> list[ReadOnlyJson]:
-    """The volumes that lead to claims. The token volume, which every pod has, is named anew for each."""
+    """The volumes that refer to claims. The token volume, which every pod has, has a new name in each."""
     return [volume for volume in volumes or () if "persistentVolumeClaim" in volume or "ephemeral" in volume]
 
 
 def parse_shape(metadata: ReadOnlyJson, spec: ReadOnlyJson) -> PodShape:
     """The shape of a pod (or of a template) with this metadata and spec.
 
-    It is made of these parts alone, and they are what it is known by: a part that the text left out would give pods
-    each other's shapes.
+    It is made of these parts alone and identified by their text: a part missing from the text would give pods each
+    other's shapes.
     """
     parts = {
         "namespace": text_of(metadata.get("namespace") or "default"),

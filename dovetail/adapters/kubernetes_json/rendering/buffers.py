@@ -6,7 +6,7 @@ from dovetail.model.values.json import Json
 
 
 def render_status(status: BufferStatus) -> Json:
-    """The whole status; null takes a field away."""
+    """The whole status; null removes a field."""
     return {
         "podTemplateRef": None if status.template is None else {"name": status.template},
         "podTemplateGeneration": status.template_generation,

@@ -1,9 +1,9 @@
 """Which Event a notice becomes: a new one, one more of an old one, or none (EVT-0).
 
-As the recorder under Karpenter does it: the same words about the same object count the Event up; from the tenth
+As in the recorder that Karpenter uses: the same words about the same object increment the Event's count; from the tenth
 different message of one reason within ten minutes on they share one Event, "(combined from similar events)"; and one
-object gets 25 Events at once and then one in five minutes. Where each of thousands of pods would get one Event, all of
-that reason together are held to a pace (PLC-225). Kept in memory, bounded, and forgotten with the process.
+object gets 25 Events at once and then one in five minutes. Reasons for which each of thousands of pods would get an
+Event are rate-limited as a whole (PLC-225). Kept in memory, bounded, and forgotten with the process.
 """
 
 import secrets
@@ -27,7 +27,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EventState:
-    """An Event as it is to stand. `count` above 1: it stands already, unless the API server has forgotten it."""
+    """The desired Event. `count` above 1: it exists already, unless the API server has forgotten it."""
 
     key: Key
     name: str
@@ -91,7 +91,7 @@ class Correlator:
         self._paces: dict[str, _Bucket] = {}  # by reason
 
     def correlated(self, notice: Notice, now: float) -> EventState | None:
-        """What to write; it then counts as written. None: its object, or all of its reason, had too many."""
+        """What to write; it then counts as written. None: its object, or its reason as a whole, had too many."""
         if not self._is_within_pace(notice, now):
             return None
         key, message = self._combined(notice, now)
@@ -102,7 +102,7 @@ class Correlator:
         return found if self._has_room(notice, now) else None
 
     def renamed(self, notice: Notice, event: EventState) -> EventState:
-        """The same as a new Event: the old one is gone, as after an hour all are."""
+        """The same as a new Event: the old one is gone, as every Event is after an hour."""
         anew = EventState(
             key=event.key, name=_new_name(notice), message=event.message, count=event.count, first=event.first
         )

@@ -5,7 +5,7 @@ from dovetail.model.values.json import Json
 
 
 def render_move(change: MoveChange) -> Json:
-    """A merge patch; null takes an annotation away."""
+    """A merge patch; null removes an annotation."""
     body: Json = {"metadata": {"annotations": dict(change.annotations)}}
     if change.template is not None:
         body["spec"] = {"template": {"metadata": {"annotations": dict(change.template)}}}

@@ -87,5 +87,5 @@ def render_event(notice: Notice, event: EventState, now: float, class_versions: 
 
 
 def render_again(event: EventState, now: float) -> Json:
-    """What changes of an Event that is said once more."""
+    """The changed fields of a repeated Event."""
     return {"message": event.message[:_LONGEST_MESSAGE], "count": event.count, "lastTimestamp": format_time(now)}

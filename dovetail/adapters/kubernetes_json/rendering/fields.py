@@ -1,8 +1,7 @@
-"""The pieces of which every written object is made: taints, conditions, owner references, amounts, metadata.
+"""The parts of every written object: taints, conditions, owner references, amounts, metadata.
 
-Only what a change says is rendered, so that fields which belong to others are not rewritten (PLM-8: re-serialising
-another writer's quantities would change them). In a merge patch a map that leaves a key out keeps it, so a key that
-must go is set to null.
+Only what a change names is rendered, so that fields of other writers are not rewritten (PLM-8: re-serialising another
+writer's quantities would change them). A merge patch keeps a map's missing keys, so a key to be removed is set to null.
 """
 
 import math
@@ -35,8 +34,8 @@ def taint(value: Taint) -> Json:
 
 
 def taints(values: Iterable[Taint], standing: Iterable[Json]) -> list[Json]:
-    """All taints of a node. One that stands already is written as it stands, with the time from which the node
-    lifecycle controller counts evictions."""
+    """All taints of a node. An existing one is written unchanged, with the time from which the node lifecycle
+    controller counts evictions."""
     known = {(t.get("key"), t.get("effect"), t.get("value") or ""): t for t in standing}
     return [known.get((t.key, t.effect, t.value)) or taint(t) for t in values]
 
@@ -84,7 +83,7 @@ def conditions(values: Iterable[Condition]) -> list[Json]:
 
 
 def node_conditions(values: Iterable[Condition]) -> list[Json]:
-    """Conditions of a Node, each of which says when it was last looked at."""
+    """Conditions of a Node, each with the time of its last look."""
     return [{**condition(value), "lastHeartbeatTime": format_time(value.changed)} for value in values]
 
 

@@ -1,9 +1,9 @@
 """A change of a Node as operations of a JSON patch, each part guarded by what it was decided on.
 
-A kubelet that joins writes its Node several times a second, so a version that was seen a moment ago is mostly old; what
-it writes is not what we change. So what changes must be as it was seen, and the Node must be the same one and not have
-begun to leave; anything else may have changed. Taints that stay are not written, and so keep the times from which the
-node lifecycle controller counts evictions.
+A joining kubelet writes its Node several times a second, so a version that was just seen is mostly old; but it writes
+other parts than we do. So the parts that we change must be as they were seen, and the Node must be the same one and not
+have begun to leave; anything else may have changed. Taints that stay are not written, and so keep the times from which
+the node lifecycle controller counts evictions.
 """
 
 from collections.abc import Iterator, Mapping
@@ -16,7 +16,7 @@ from dovetail.ports.objects import MetadataChange
 
 
 def node_operations(node: Node, change: MetadataChange, taints: tuple[Taint, ...] | None) -> list[Json]:
-    """The operations, tests first for each part. `taints`: all that it is to have; None leaves them."""
+    """The operations, tests first for each part. `taints`: the complete new list; None leaves them."""
     return [
         _test("/metadata/uid", node.uid),
         *([_test("/metadata/deletionTimestamp", None)] if node.deleting_since is None else []),

@@ -1,4 +1,4 @@
-"""The status of a DisruptionPolicy and of a NodeRollout as they are written, and a NodeRollout that is made."""
+"""The statuses of DisruptionPolicies and NodeRollouts as written, and new NodeRollouts."""
 
 from dovetail.adapters.kubernetes_json.rendering import fields
 from dovetail.model import names
@@ -33,7 +33,7 @@ def render_status(status: PolicyStatus) -> Json:
 
 
 def render_new_rollout(new: NewRollout) -> Json:
-    """The whole object; it goes with its NodePool, and holds nobody who deletes that."""
+    """The whole object; it is deleted with its NodePool, and does not block that deletion."""
     owner = {"apiVersion": "karpenter.sh/v1", "kind": "NodePool", "name": new.pool, "uid": new.pool_uid}
     annotations = {names.POLICY: new.policy}
     return {
@@ -70,7 +70,7 @@ def _if_any(key: str, text: str) -> Json:
 
 
 def _said(verdict: GateVerdict) -> Json:
-    """A verdict, but for its name."""
+    """A verdict, except its name."""
     since, asked = verdict.since, verdict.asked
     return {
         "result": str(verdict.result),
@@ -113,7 +113,7 @@ def _awaits(awaits: Awaits) -> Json:
 
 
 def render_rollout(rollout: Rollout, status: RolloutStatus) -> Json:
-    """The whole status; null takes away what a patch would else leave."""
+    """The whole status; null removes what a patch would otherwise leave."""
     until, begun = status.until, status.begun
     old = status.total - status.at_target - status.leaving
     return {

@@ -62,7 +62,7 @@ class SimulatedCatalogues:
         return self._supported
 
     async def repair_policies(self) -> tuple[RepairPolicy, ...]:
-        """Not Ready, for as long as the world's settings say (KWK-9)."""
+        """Not Ready, for as long as the world's settings define (KWK-9)."""
         seconds = (await self._calls.read(read_settings)).delay("repair")
         return tuple(RepairPolicy(condition="Ready", status=s, toleration=seconds) for s in ("False", "Unknown"))
 

@@ -72,7 +72,7 @@ def _judged(cluster: Cluster, claim: NewClaim) -> None:
 
 
 def _created(cluster: Cluster, claim: NewClaim) -> Json | None:
-    """The claim created, or the one of that name where it is of the same plan, or None."""
+    """The claim created, or the existing one of that name if it belongs to the same plan, or None."""
     try:
         return cluster.create(render_claim(claim))
     except Rejected as rejected:

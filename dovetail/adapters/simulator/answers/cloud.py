@@ -91,7 +91,7 @@ class SimulatedCloud:
         return await self._recorded(Entry(at=0.0, actor=self._calls.actor, operation="cloud:list"), step)
 
     async def _recorded(self, entry: Entry, step: Callable[[sqlite3.Connection, float], tuple[T, str]]) -> T:
-        """One call: its effect and its entry in one transaction. A step answers with its result and a word for it."""
+        """One call: its effect and its entry in one transaction. A step returns its result and a word for it."""
 
         def whole(connection: sqlite3.Connection, now: float) -> T:
             word = "refused"
@@ -108,7 +108,7 @@ class SimulatedCloud:
 
 
 def instance_of(row: InstanceRow, catalogue: WorldCatalogue) -> Instance:
-    """A row as the port shows it."""
+    """A row in the port's form."""
     kind = catalogue.types[row.instance_type]
     return Instance(
         provider_id=row.provider_id,

@@ -12,7 +12,7 @@ from dovetail.model.values.json import Json
 
 
 class SimulatedDeployments:
-    """Deployments; what else of them a worker might change is refused by this world's own reading of the policy."""
+    """Deployments; this world's own reading of the policy refuses any other change by a worker."""
 
     def __init__(self, calls: Calls) -> None:
         self._calls = calls

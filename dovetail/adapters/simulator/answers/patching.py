@@ -1,6 +1,6 @@
-"""Patch and delete as every object port promises them: gone is None or 0, changed meanwhile is Conflict.
+"""Patch and delete as every object port promises them: gone is None or 0, a change in the meantime is Conflict.
 
-A UID that differs is another object under the same name: for a delete it means gone, not a conflict.
+Another UID means another object of the same name: for a delete it means gone, not a conflict.
 """
 
 from collections.abc import Callable
@@ -18,7 +18,7 @@ from dovetail.ports.objects import MetadataChange, Versioned
 async def patched(
     calls: Calls, kind: str, value: Versioned, change: MetadataChange, taints: tuple[Taint, ...] | None = None
 ) -> Json | None:
-    """Patch metadata, and all taints where they are given, at the version of `value`."""
+    """Patch metadata, and all taints if given, at the version of `value`."""
 
     def step(cluster: Cluster) -> Json:
         found = _same(cluster, kind, value)
@@ -77,7 +77,7 @@ async def conditions_set(calls: Calls, kind: str, value: Versioned, conditions: 
 
 
 async def deleted_version(calls: Calls, kind: str, key: str, uid: str) -> int:
-    """Delete the object of that UID; the version at which it is deleting, 0 where it is gone."""
+    """Delete the object of that UID; the version at which it is deleting, 0 if it is gone."""
     try:
         left = await calls.cluster("delete", f"{kind}/{key}", lambda cluster: cluster.delete(kind, key, uid))
     except Rejected as rejected:
@@ -97,7 +97,7 @@ async def _unless_gone(calls: Calls, verb: str, subject: str, step: Callable[[Cl
 
 
 def _same(cluster: Cluster, kind: str, value: Versioned) -> Json:
-    """The object as it stands; another UID under its name means that it is gone."""
+    """The object as it is now; another UID under its name means that it is gone."""
     found = cluster.read(kind, value.name)
     if found is None or found["metadata"]["uid"] != value.uid:
         raise Rejected(404, "NotFound", f"{kind} {value.name} is gone")

@@ -1,7 +1,7 @@
 """What the API server fills in and what it refuses, as far as the product can notice.
 
-The custom resources are judged by the models of `api/`, from which the CRDs of the real API server are made too, so
-that both accept the same objects. Of the built-in kinds' defaults only those are here that something reads.
+The custom resources are judged by the models of `api/`, which also generate the CRDs of the real API server, so that
+both accept the same objects. Of the built-in kinds' defaults there are only those that something reads.
 """
 
 from typing import Final
@@ -82,7 +82,7 @@ def admitted(body: Json, now: float) -> Json:
 
 
 def check_change(old: Json, new: Json) -> None:
-    """Refuse what the API server refuses of a change."""
+    """Refuse a change that the API server refuses."""
     before, after = old["metadata"].get("finalizers") or [], new["metadata"].get("finalizers") or []
     added = sorted(set(after) - set(before))
     if added and old["metadata"].get("deletionTimestamp"):
@@ -93,7 +93,7 @@ def check_change(old: Json, new: Json) -> None:
 
 
 def _check_models(old: Json, new: Json) -> None:
-    """The rules of the kind. An object that broke them before may still be changed, as the API server lets it be."""
+    """The rules of the kind. An object that broke them before may still be changed, as on the API server."""
     try:
         before = parse(_MODELS[old["kind"]], old)
     except InvalidObject:

@@ -46,7 +46,7 @@ class Cluster:
         return objects.read(self.connection, kind, key)
 
     def create(self, body: Json) -> Json:
-        """Create an object. 409 AlreadyExists where the name is taken."""
+        """Create an object. 409 AlreadyExists if the name is taken."""
         body = self._with_identity(body)
         with self.recorded("create", body):
             self._check_namespace(body)
@@ -55,7 +55,7 @@ class Cluster:
             return objects.put(self.connection, admitted(body, self.now))
 
     def patch(self, kind: str, key: str, patch: Json, subresource: str = "") -> Json:
-        """Merge a patch into an object or into its status. A last finalizer taken off ends a deleted object."""
+        """Merge a patch into an object or into its status. Removing the last finalizer ends a deleted object."""
         with self.recorded(f"patch-{subresource}" if subresource else "patch", _named(kind, key), patch):
             old = self._existing(kind, key, patch.get("metadata") or {})
             new = self._changed(old, patch, subresource)
@@ -70,14 +70,14 @@ class Cluster:
             return objects.put(self.connection, new)
 
     def delete(self, kind: str, key: str, uid: str = "", grace: int | None = None) -> Json | None:
-        """Delete an object. The object where finalizers or its grace still hold it, None where it is gone."""
+        """Delete an object. The object if finalizers or its grace still hold it, None if it is gone."""
         with self.recorded("delete", _named(kind, key, uid), {"gracePeriodSeconds": grace}):
             old = self._existing(kind, key, {"uid": uid} if uid else {})
             return self.end(old, grace)
 
     @contextmanager
     def recorded(self, verb: str, body: Json, detail: Json | None = None) -> Iterator[None]:
-        """Put what happens inside into the ledger, a rejection included."""
+        """Record what happens inside in the ledger, a rejection included."""
         outcome = "ok"
         try:
             yield
@@ -119,7 +119,7 @@ class Cluster:
             raise Rejected(404, "NotFound", f'namespaces "{namespace}" not found')
 
     def _existing(self, kind: str, key: str, wanted: Json) -> Json:
-        """The object, if it is there and is the one that the preconditions mean."""
+        """The object, if it exists and matches the preconditions."""
         found = self.read(kind, key)
         if found is None:
             raise Rejected(404, "NotFound", f"{kind} {key} not found")
@@ -145,7 +145,7 @@ class Cluster:
         return new
 
     def end(self, old: Json, grace: int | None = None) -> Json | None:
-        """What a delete or an accepted eviction does to an object; no entry in the ledger of its own."""
+        """The effect of a delete or an accepted eviction on an object; it makes no ledger entry of its own."""
         seconds = _grace_of(old, grace)
         metadata = dict(old["metadata"])
         if "deletionTimestamp" in metadata:
@@ -190,7 +190,7 @@ def _is_finished(body: Json) -> bool:
 
 
 def _grace_of(body: Json, grace: int | None) -> int:
-    """Only a bound pod that has not ended is given time."""
+    """Only a bound pod that has not ended gets a grace period."""
     spec, status = body.get("spec") or {}, body.get("status") or {}
     if body["kind"] != "Pod" or not spec.get("nodeName") or status.get("phase") in ("Succeeded", "Failed"):
         return 0

@@ -1,7 +1,7 @@
 """The admission policy `dovetail-moves` as this world understands it.
 
-It has no language for policies, so it knows this one by its name: where the policy and its binding stand, who calls
-itself dovetail changes of a Deployment nothing but the annotations of a move (deploy/kubernetes/moves.yaml).
+It has no language for policies, so it knows this one by its name: if the policy and its binding exist, a client with
+the user agent dovetail changes only the annotations of a move on a Deployment (deploy/kubernetes/moves.yaml).
 """
 
 import sqlite3
@@ -29,7 +29,7 @@ def check_move(connection: sqlite3.Connection, actor: str, old: Json, new: Json)
 
 
 def _rest_of(body: Json) -> Json:
-    """All that the policy keeps."""
+    """Everything that the policy protects."""
     template = body["spec"]["template"]
     spec = {**body["spec"], "template": _without(template, frozenset({names.MOVED}))}
     metadata = {

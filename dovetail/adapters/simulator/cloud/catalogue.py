@@ -1,8 +1,8 @@
 """What a world's cloud sells: its instance types, zones and prices, and the NodeClasses that it understands.
 
-A world sells the types of upstream's simulator unless its file declares a catalogue of its own: so a cluster recorded
-elsewhere can be taken over with the types, zones and provider ids that its objects name. Every reader asks for the
-catalogue with its own connection; equal declarations are one object.
+A world sells the types of upstream's simulator unless its file declares its own catalogue: so a cluster recorded
+elsewhere can be taken over with the types, zones and provider ids that its objects name. Every reader gets the
+catalogue over its own connection; equal declarations are one object.
 """
 
 import sqlite3
@@ -52,7 +52,7 @@ class WorldCatalogue:
         return f"{self.scheme}:///{zone}/{identity}"
 
     def is_of_this_cloud(self, provider_id: str) -> bool:
-        """Whether an id is of this cloud."""
+        """Whether an id belongs to this cloud."""
         return provider_id.startswith(f"{self.scheme}:///")
 
     def labels_of(self, pool: CapacityPool) -> dict[str, str]:
@@ -92,7 +92,7 @@ class WorldCatalogue:
 
 @cache
 def default_catalogue() -> WorldCatalogue:
-    """What a world sells that declares no catalogue."""
+    """What a world without a declared catalogue sells."""
     return WorldCatalogue(types=default_types(), zones={zone: {} for zone in ZONES})
 
 

@@ -1,7 +1,7 @@
 """The cloud's own side: instances, tokens, missing capacity. Of claims it knows only the tags that it is given.
 
-A token always stands for one instance, so that none is launched twice; used again with other parameters it is
-refused, as AWS refuses it with IdempotentParameterMismatch.
+A token always refers to one instance, so that none is launched twice; reused with other parameters it is refused, as
+AWS does with IdempotentParameterMismatch.
 """
 
 import secrets
@@ -19,7 +19,7 @@ State = Literal["pending", "running", "terminating", "terminated"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LaunchCall:
-    """One launch: the capacity pools in the order in which they are tried, and what the instance is to carry."""
+    """One launch: the capacity pools in the order in which they are tried, and the data of the instance."""
 
     token: str
     parameters: str
@@ -98,7 +98,7 @@ def terminate(connection: sqlite3.Connection, provider_id: str, now: float) -> L
 
 
 def reboot(connection: sqlite3.Connection, provider_id: str, now: float) -> str:
-    """Have it boot anew; whether it does. One that is booting already takes no second request."""
+    """Reboot it; whether it does. One that is already booting accepts no second request."""
     row = by_provider_id(connection, provider_id)
     if row is None or row.state != "running":
         return "refused" if row is None or row.state != "pending" else "booting"
@@ -118,7 +118,7 @@ def live_of_claim(connection: sqlite3.Connection, claim_uid: str) -> InstanceRow
 
 
 def every(connection: sqlite3.Connection) -> list[InstanceRow]:
-    """All instances that there ever were, oldest first."""
+    """All instances that ever existed, oldest first."""
     rows = connection.execute("SELECT * FROM instances ORDER BY launched, id")
     return [InstanceRow(**dict(row)) for row in rows]
 
@@ -194,7 +194,7 @@ def insert(connection: sqlite3.Connection, row: InstanceRow) -> InstanceRow:
 
 
 def _takes_part(connection: sqlite3.Connection, settings: WorldSettings) -> int:
-    """0 where this instance is one of those that never join; a counted one is used up."""
+    """0 if this instance is one of those that never join; each one reduces the count."""
     if settings.never_join == 0:
         return 1
     if settings.never_join > 0:

@@ -1,7 +1,7 @@
 """What to launch for a claim: the offerings that satisfy it, cheapest first, as a short text.
 
-Chosen by the claim's own words (requirements, requests, NodeClass), with none of the product's engine, so that the
-cloud does not share its mistakes.
+Chosen from the claim itself (requirements, requests, NodeClass), without the product's engine, so that the cloud does
+not share its mistakes.
 """
 
 from collections.abc import Iterable, Mapping
@@ -57,7 +57,7 @@ def from_text(text: str) -> EmbeddedLaunch:
 def launch_request_for(
     claim: NodeClaim, node_class: NodeClass, catalogue: WorldCatalogue, short: Iterable[CapacityPool]
 ) -> EmbeddedLaunch:
-    """The cheapest offerings for a claim without a known shortage; none at all where nothing fits."""
+    """The cheapest offerings for a claim without a known shortage; none if nothing fits."""
     missing = frozenset(short)
     pools = [each.pool for each in suitable(claim, node_class, catalogue) if each.pool not in missing]
     return EmbeddedLaunch(
@@ -69,7 +69,7 @@ def launch_request_for(
 
 
 def _image(claim: NodeClaim, node_class: NodeClass) -> str:
-    """The one that the claim names, as long as it is there; one that may take no other gets none."""
+    """The one that the claim names, as long as it exists; a claim that accepts no other gets none."""
     wanted = claim.annotations.get(names.STABLE_IMAGES, "").partition("=")[0]
     how = claim.annotations.get(names.IMAGE)
     if how in ("stable", "back") and wanted not in node_class.gone:
@@ -91,7 +91,7 @@ def suitable(claim: NodeClaim, node_class: NodeClass, catalogue: WorldCatalogue)
 
 
 def _allowed(claim: NodeClaim, labels: Mapping[str, str]) -> bool:
-    """Labels that no instance has by itself are given by the claim, so they decide nothing here."""
+    """Labels that no instance has by itself come from the claim, so they decide nothing here."""
     return all(
         satisfies(labels, e.key, e.operator, e.values)
         for e in claim.requirements

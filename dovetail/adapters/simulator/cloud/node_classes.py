@@ -1,8 +1,8 @@
-"""The NodeClasses of the simulated cloud: which image instances run, and which zones and families they may be of.
+"""The NodeClasses of the simulated cloud: which image instances run, and which zones and families they may use.
 
 A world understands dovetail.sh/EmbeddedNodeClass, whose spec may leave out every field, or the kinds that its catalogue
-names: EC2NodeClass in worlds taken from AWS, which have its wire format without its adapter. The status has the
-condition Ready, as any NodeClass has.
+names: EC2NodeClass in worlds taken from AWS, with its wire format but without its adapter. The status has the condition
+Ready, as any NodeClass has.
 """
 
 import hashlib
@@ -45,7 +45,7 @@ CLASS_VERSIONS: Final = {kind.name: kind.api_version for kind in WATCHED_CLASSES
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeClass:
-    """One class as read from its object. `stamps`: the annotations by which a claim remembers its class."""
+    """One class as read from its object. `stamps`: the annotations with which a claim records its class."""
 
     name: str
     state: NodeClassState
@@ -77,8 +77,8 @@ class NodeClass:
 def read_class(
     connection: sqlite3.Connection, reference: NodeClassRef, supposed: Mapping[tuple[str, str], Json] = NONE_SUPPOSED
 ) -> NodeClass:
-    """The class of that name; `state.found`: whether there is one that this cloud understands. `supposed`: objects to
-    take in place of those that stand, by kind and name."""
+    """The class of that name; `state.found`: whether this cloud has and understands it. `supposed`: objects that
+    replace the existing ones, by kind and name."""
     catalogue = read_catalogue(connection)
     kind = (reference.group, reference.kind)
     body = supposed.get((reference.kind, reference.name)) or objects.read(connection, reference.kind, reference.name)
@@ -105,7 +105,7 @@ def _embedded_class(body: Json, catalogue: WorldCatalogue) -> NodeClass:
 def _ec2_class(body: Json, catalogue: WorldCatalogue) -> NodeClass:
     """As far as this cloud goes: the zones of the subnets and the images in its status; neither is resolved again.
 
-    A hash on the class is taken as it is: it covers the cluster's CA bundle (AWS-116), which this world does not have.
+    A hash on the class is used as it is: it covers the cluster's CA bundle (AWS-116), which this world does not have.
     """
     status: dict[str, Any] = body.get("status") or {}
     zones = {subnet["zone"] for subnet in status.get("subnets") or []}

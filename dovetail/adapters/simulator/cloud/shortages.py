@@ -11,7 +11,7 @@ from dovetail.adapters.simulator.cloud.default_types import CapacityPool
 
 
 def remember(connection: sqlite3.Connection, pools: Iterable[CapacityPool], until: float) -> None:
-    """These had no capacity; a shortage that is noticed again lasts longer."""
+    """These had no capacity; a repeated shortage lasts longer."""
     connection.executemany(
         "INSERT INTO shortages (instance_type, zone, capacity_type, until) VALUES (?, ?, ?, ?)"
         " ON CONFLICT (instance_type, zone, capacity_type) DO UPDATE SET until = MAX(until, excluded.until)",

@@ -1,8 +1,8 @@
-"""Deployments roll from one template to the next as the real controller has them do.
+"""Deployments roll from one template to the next as under the real controller.
 
-A ReplicaSet per template, found again by the template itself. The new one grows by what maxSurge lets stand beside the
-old ones, the old ones shrink by what maxUnavailable lets be away, pods that are not available first; Recreate takes the
-old pods before it makes new ones. Left out: proportional scaling in the midst of a roll-out, and revisions.
+A ReplicaSet per template, found again by the template itself. The new one grows by as many extra pods as maxSurge
+allows, the old ones shrink by as many missing pods as maxUnavailable allows, unavailable pods first; Recreate removes
+the old pods before it makes new ones. Left out: proportional scaling during a roll-out, and revisions.
 """
 
 import hashlib
@@ -24,7 +24,7 @@ _COUNTS = ("replicas", "readyReplicas", "availableReplicas")
 
 
 def keep_deployments(tick: Tick) -> None:
-    """One step of each roll-out, and what its Deployment says of it."""
+    """One step of each roll-out, and its Deployment's status."""
     for deployment in tick.mirror.every("Deployment"):
         if is_deleting(deployment):
             continue
@@ -60,7 +60,7 @@ class _Rolling:
         return sum(_replicas(each) for each in self.mine)
 
     def step(self) -> None:
-        """What the controller does at one sight: grow the new one, or else shrink the old ones."""
+        """One step of the controller: grow the new one, or else shrink the old ones."""
         spec = self.deployment["spec"]
         if spec.get("paused"):
             self._scale_paused()
@@ -82,7 +82,7 @@ class _Rolling:
             self._grow(self.wanted)
 
     def _scale_paused(self) -> None:
-        """Nothing rolls; the number of replicas is still what is asked for."""
+        """Nothing rolls; the number of replicas is still maintained."""
         active = [each for each in self.mine if _replicas(each)] or self.mine[-1:]
         if len(active) == 1:
             self._scale(active[0], self.wanted)
@@ -95,7 +95,7 @@ class _Rolling:
         return self._scale(self.current, replicas)
 
     def _shrink(self) -> None:
-        """Old pods that are not available first, then as many as may be away."""
+        """Unavailable old pods first, then as many as may be missing."""
         if self.current is None:
             return
         least = self.wanted - self._unavailable()
@@ -118,7 +118,7 @@ class _Rolling:
         return math.ceil(_share(self._update().get("maxSurge"), self.wanted))
 
     def _unavailable(self) -> int:
-        """At least one where nothing may stand beside: else nothing would ever move."""
+        """At least one if no extra pods are allowed: otherwise nothing would ever move."""
         return math.floor(_share(self._update().get("maxUnavailable"), self.wanted)) or int(not self._surge())
 
     def _update(self) -> Json:
@@ -135,7 +135,7 @@ class _Rolling:
         return {**found, "conditions": [self._progressing(found)]}
 
     def _progressing(self, found: Json) -> Json:
-        """Whether the roll-out goes on, by what has come of it since the last look."""
+        """Whether the roll-out makes progress, by its results since the last look."""
         before, known = self.deployment.get("status") or {}, condition_of(self.deployment, "Progressing")
         if {found["replicas"], found["updatedReplicas"], found["availableReplicas"]} == {self.wanted}:
             return self._condition(known, "NewReplicaSetAvailable")
@@ -177,12 +177,12 @@ def _count(replica_set: Json, name: str) -> int:
 
 
 def _broken(replica_set: Json) -> int:
-    """How many of its pods are asked for and not available."""
+    """How many of its requested pods are not available."""
     return max(0, _replicas(replica_set) - _count(replica_set, "availableReplicas"))
 
 
 def _share(value: object, replicas: int) -> float:
-    """A number, or a percentage of the replicas; a quarter where nothing is said."""
+    """A number, or a percentage of the replicas; a quarter by default."""
     given = "25%" if value is None else value
     return float(given.removesuffix("%")) * replicas / 100 if isinstance(given, str) else float(str(given))
 

@@ -1,9 +1,9 @@
 """A small scheduler: binds pending pods to nodes that accept them, and marks those that no node accepts.
 
 What kube-scheduler does. Filters by room, selectors, required affinity, taints and other pods; prefers the node with
-most room left. The node that a pod is nominated for comes first, and others leave the pod its room there; a try in
-vain takes the nomination away, as preemption does that finds nothing. A pod with a rule that it does not know is not
-bound, with a reason: binding it where a real scheduler would not could make a wrong plan look right.
+most room left. The node that a pod is nominated for comes first, and others leave the pod its room there; a failed
+attempt removes the nomination, as a preemption that finds nothing does. A pod with an unknown rule is not bound, with a
+reason: binding it where a real scheduler would not could make a wrong plan look right.
 """
 
 from collections import Counter
@@ -98,7 +98,7 @@ class Room:
         return "", sentence
 
     def _left_for(self, pod: Json, node: str) -> dict[str, int]:
-        """What is free there for this pod: others as urgent as it that are nominated for the node count as running."""
+        """The free room there for this pod: nominated pods that are at least as urgent count as running on the node."""
         others = [
             other
             for other in self._promised.get(node, ())
