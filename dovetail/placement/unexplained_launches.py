@@ -1,8 +1,8 @@
-"""What was launched for pods within the hour, and which of it no pending pod explains.
+"""The launches for pods within the last hour, and which of them no pending pod explains.
 
-A launch is unexplained where pods that it was made for are still pending, and either its node has stood for a minute
-and runs none, or claims that came before it are for the same pods. A deployment, a wave of drift, a static pool and a
-shortage leave none behind: their pods run, or are gone, or nothing was launched.
+A launch is unexplained if pods that it was made for are still pending, and either its node has been initialised for a
+minute and runs none, or earlier claims are for the same pods. A deployment, a wave of drift, a static pool and a
+shortage leave no such launch: their pods run, or are gone, or nothing was launched.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
