@@ -1,8 +1,8 @@
 """The simulation, answered by the placement engine (DIS-82 to DIS-95).
 
 Made once per round over one index; every question is one pass over it. What disruption adds to the engine's answer:
-nodes whose room is promised take no other pods; pods that have promised room, or for which others make new nodes, need
-none; and only what the candidates cause counts against them.
+nodes whose room is promised take no other pods; pods that have been promised room, or for which others make new nodes,
+need none; and only what the candidates cause counts against them.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
