@@ -1,7 +1,7 @@
 """Pods that have nowhere else to go ask once more for what was short a while ago (decision 240).
 
-A shortage is remembered for minutes, whether it lasts or not. One claim at a time finds out: it is all that a shortage
-that lasts costs, and where there is capacity again the others follow in the next pass.
+A shortage is remembered for minutes, whether it lasts or not. One claim at a time finds out: if the shortage lasts, it
+costs no more than that claim; if there is capacity again, the others follow in the next pass.
 """
 
 from collections.abc import Mapping
@@ -16,7 +16,7 @@ MARK: Final = ((names.ASKS_AGAIN, "true"),)
 
 
 def with_short_offerings(snapshot: Snapshot) -> Snapshot | None:
-    """The cluster as if what may be asked for again were available; None where nothing is, or a claim asks already."""
+    """The cluster as if what may be retried were available; None if nothing may be, or if a claim already asks."""
     asks = any(
         names.ASKS_AGAIN in claim.annotations and not claim.provider_id and claim.deleting_since is None
         for claim in snapshot.claims.values()

@@ -1,9 +1,9 @@
 """For which pods has a claim been made already, and may that claim still become their node?
 
-The second line of defence against launching without end. Whatever makes a node smaller than its plan (a type that lies
-about its memory, a DaemonSet or a taint that no plan knows of), a pod for which a claim is on its way is not given
-another one; and one that runs on none of the nodes launched for it gets no further one for an hour. Each claim names
-the pods that it was made for, and its NodePool remembers for a while the claims that have ended without them, so that a
+The second line of defence against launching without end. A node may turn out smaller than its plan (a type that lies
+about its memory, a DaemonSet or a taint that no plan knows of). All the same, a pod with a claim on its way gets no
+other claim, and a pod that runs on none of the nodes launched for it gets no further claim for an hour. Each claim
+names the pods that it was made for, and its NodePool remembers for a while the claims that ended without them, so a
 restart forgets nothing.
 """
 
@@ -33,8 +33,8 @@ from dovetail.model.values.resources import fits, total
 from dovetail.placement.node_terms import node_terms
 
 BINDING_SECONDS: Final = 10.0  # the longest pause of the kube-scheduler between two tries of one pod
-KEPT_SECONDS: Final = 20.0  # a nomination that still stands has not been tried yet: every try in vain takes it away
-JOINING_SECONDS: Final = 300.0  # in which a node that has no fault joins
+KEPT_SECONDS: Final = 20.0  # a nomination that is still set has not been tried yet: every failed try clears it
+JOINING_SECONDS: Final = 300.0  # a node without a fault joins within this time
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,13 +45,13 @@ class EarlierClaims:
     awaited: Mapping[str, str] = field(default_factory=dict)
     exhausted: Mapping[str, int] = field(default_factory=dict)
     held: Mapping[str, str] = field(default_factory=dict)  # why the brake holds it, or others of its owner
-    refused: Mapping[str, str] = field(default_factory=dict)  # what the API server says of a claim for it
+    refused: Mapping[str, str] = field(default_factory=dict)  # why the API server refuses a claim for it
 
     def __contains__(self, uid: object) -> bool:
         return uid in self.awaited or uid in self.exhausted or uid in self.held or uid in self.refused
 
     def kind(self, uid: str) -> Literal["awaited", "refused", "exhausted"]:
-        """Which of the three applies to a pod."""
+        """Which of these applies to the pod."""
         if uid in self.awaited:
             return "awaited"
         return "refused" if uid in self.refused and uid not in self.exhausted else "exhausted"
@@ -71,7 +71,7 @@ class EarlierClaims:
 def earlier_claims(
     snapshot: Snapshot, pods: Sequence[Pod], on_node: Mapping[str, Sequence[Pod]], most: int
 ) -> EarlierClaims:
-    """What holds for these pods. `most`: how many claims may be made for one pod within an hour; 0 for any number."""
+    """What earlier launches mean for these pods. `most`: claims allowed for one pod within an hour; 0 for no limit."""
     asking = {pod.uid: pod for pod in pods}
     claims = _by_pod(snapshot, asking)
     ended = _ended(snapshot)
@@ -92,7 +92,7 @@ def earlier_claims(
 
 
 def _by_pod(snapshot: Snapshot, asking: Mapping[str, Pod]) -> dict[str, list[NodeClaim]]:
-    """The claims that name one of these pods; one whose node has stood for long bears on no pending pod."""
+    """The claims that name each of these pods, without those whose nodes came up too long ago to matter to one."""
     resumed = {pool.name: resumed_at(pool) for pool in snapshot.pools.values()}
     found: dict[str, list[NodeClaim]] = {}
     for claim in snapshot.claims.values():
@@ -119,10 +119,10 @@ def _ended(snapshot: Snapshot) -> Counter[str]:
 
 
 def had_its_chance(claim: NodeClaim) -> bool:
-    """Whether a claim that ends was there for so long that its pods could have come to its node.
+    """Whether a claim that ends existed long enough for its pods to reach its node.
 
-    One that AWS or a person takes away before that says nothing of what its pods ask for, so it does not count against
-    them. One that was given up because its node stood empty, or never joined, does.
+    A claim that AWS or a person removed earlier proves nothing about its pods, so it does not count against them. One
+    that was given up because its node stayed empty, or never joined, does.
     """
     if claim.deleting_since is None or names.OWNER in claim.annotations:
         return True
@@ -138,7 +138,7 @@ def _has_stood_for_long(claim: NodeClaim, now: float) -> bool:
 
 
 def may_become_its_node(claim: NodeClaim, pod: Pod, now: float) -> bool:
-    """Whether the pod may still come to run there. A pod that runs on a leaving node comes when it is evicted."""
+    """Whether the pod may still run there later. A pod that runs on a leaving node follows when it is evicted."""
     if claim.deleting_since is not None:
         return False
     initialized = claim.condition(names.INITIALIZED_CONDITION)
@@ -149,8 +149,8 @@ def may_become_its_node(claim: NodeClaim, pod: Pod, now: float) -> bool:
 
 
 def _has_lost_its_room(snapshot: Snapshot, claim: NodeClaim, pod: Pod, on_node: Mapping[str, Sequence[Pod]]) -> bool:
-    """Whether the node would hold the pod had others not taken its room: then it needs another one at once. Others who
-    took what was left over have taken nothing from it."""
+    """Whether the node would hold the pod if others had not taken its room: then the pod needs another node at once.
+    Pods that only took spare room do not count."""
     node = snapshot.pairing.node_of(claim) if claim.provider_id else None
     present = [p for p in on_node.get(node.name, ()) if is_active(p)] if node is not None else []
     if node is None or not present:
@@ -165,16 +165,16 @@ def _has_lost_its_room(snapshot: Snapshot, claim: NodeClaim, pod: Pod, on_node: 
 
 
 def _suits(node: Node, pod: Pod) -> bool:
-    """Whether the node's taints and labels are such as the pod asks for."""
+    """Whether the pod accepts the node's taints and labels."""
     terms, labels = node_terms(pod.shape), from_labels(node.labels)
     chosen = not terms or any(compatible(labels, term) for term in terms)
     return chosen and untolerated(node.taints, pod.shape.tolerations) is None
 
 
 def left_pending(claim: NodeClaim, pods: Mapping[str, Pod]) -> tuple[str, ...]:
-    """The pods that the claim was made for and that are pending as it ends; none where it was of use.
+    """The claim's planned pods that are pending as it ends; none if the claim was of use.
 
-    Of use to pods that are gone now, because their node was drained. Pods that run elsewhere say nothing.
+    It was of use to pods that are gone now, because their node was drained. Pods that run elsewhere prove nothing.
     """
     planned = planned_pods(claim)
     here = [
@@ -185,8 +185,8 @@ def left_pending(claim: NodeClaim, pods: Mapping[str, Pod]) -> tuple[str, ...]:
 
 
 def launch_in_vain(claim: NodeClaim, pods: Mapping[str, Pod], now: float) -> UnusedLaunch | None:
-    """What its NodePool remembers of a claim that ends; None where it was of use. Its pods only where it had its
-    chance."""
+    """What its NodePool remembers of a claim that ends; None if it was of use. Its pods are named only if they could
+    have reached its node."""
     pending = left_pending(claim, pods)
     if not pending:
         return None

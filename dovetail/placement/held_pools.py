@@ -14,7 +14,7 @@ from dovetail.model.remembered.unused_launches import Stop, remembered_launches,
 from dovetail.model.snapshot import Snapshot
 from dovetail.model.values.time import format_time, time_or_none
 
-FIRST_REST: Final = 300.0  # seconds until one more launch is tried; doubled with each that comes to nothing
+FIRST_REST: Final = 300.0  # seconds until one more launch is tried; doubled after each that comes to nothing
 MOST_DOUBLED: Final = 3
 
 
@@ -28,14 +28,14 @@ class HeldPool:
 
 
 def with_refused_pools(snapshot: Snapshot, refusals: Mapping[str, str]) -> Snapshot:
-    """The cluster as if launches were stopped for the pools whose NodeClaims the API server refuses: a flight keeps it,
-    and the decision can be made again from it alone."""
+    """The cluster as if launches were stopped for the pools whose NodeClaims the API server refuses. A flight keeps
+    this, so the decision can be repeated from it alone."""
     stopped = {
         name: replace(
             snapshot.pools[name],
             annotations={
                 **snapshot.pools[name].annotations,
-                # Without a moment: what the API server refuses is not tried again after a while, as a stop is.
+                # Without a moment: unlike after a stop, what the API server refuses is not tried again after a while.
                 names.LAUNCHES_STOPPED: f"the API server refuses its NodeClaims: {why}",
             },
         )
@@ -46,7 +46,7 @@ def with_refused_pools(snapshot: Snapshot, refusals: Mapping[str, str]) -> Snaps
 
 
 def held_pool(snapshot: Snapshot, pool: NodePool) -> HeldPool | None:
-    """Why the pool gets no new node; None where it may."""
+    """Why the pool gets no new node; None if it may get one."""
     stop = stop_of(pool)
     if stop is not None and snapshot.now < (again := next_trial(snapshot, pool, stop)):
         tried = f"; one more node is tried at {format_time(again)}" if again != inf else ""
@@ -58,8 +58,8 @@ def held_pool(snapshot: Snapshot, pool: NodePool) -> HeldPool | None:
 
 
 def next_trial(snapshot: Snapshot, pool: NodePool, stop: Stop) -> float:
-    """When one node of a stopped pool is tried again: some minutes after the stop, and twice as long after each that
-    came to nothing. Never while such a node has not come up, nor where a person has written the stop."""
+    """When one more node of a stopped pool is tried: some minutes after the stop, and twice as long after each trial
+    that came to nothing. Never while a trial node has yet to come up, or if a person wrote the stop."""
     since = time_or_none(stop.since)
     tried = trials(snapshot, pool)
     if since is None or any(not c.is_true(names.INITIALIZED_CONDITION) and c.deleting_since is None for c in tried):
@@ -70,7 +70,7 @@ def next_trial(snapshot: Snapshot, pool: NodePool, stop: Stop) -> float:
 
 
 def trials(snapshot: Snapshot, pool: NodePool) -> tuple[NodeClaim, ...]:
-    """The claims that were made for the pool since it was stopped, to see whether its nodes are of use again."""
+    """The claims made since the pool was stopped, to see whether its nodes are of use again."""
     stop = stop_of(pool)
     since = time_or_none(stop.since) if stop is not None else None
     if since is None:

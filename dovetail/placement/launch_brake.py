@@ -1,12 +1,12 @@
-"""For whom must launching stop, as launches come to nothing: an owner's pods, a namespace's, or a whole NodePool?
+"""When launches come to nothing, for whom must they stop: an owner's pods, a namespace's, or a whole NodePool?
 
-Judged from what stands in the cluster and in the pools' annotations alone, so that every worker and every restart comes
-to the same answer. Launches whose nodes came up and whose pods all have one owner are that owner's; of what is left, a
-namespace's; only what is left then, and nodes that never came up, are the NodePool's. An owner with many of them, or
-many dollars, is stopped; all pools with a part in it are for twice as much over all.
+Judged only by the cluster's objects and the pools' annotations, so that every worker reaches the same answer, also
+after a restart. A launch whose node came up counts against the owner of its pods if they all have one, else against
+their namespace if they share one; the rest, and nodes that never came up, count against the NodePool. An owner with
+many such launches, or many dollars, is stopped; for twice as much over all, so are all pools with a part in it.
 
-An owner or a namespace is held for some minutes after its last launch, twice as long with each that was of no use
-again; then one of its pods may have a node, and no annotation says so: what is remembered of launches does.
+An owner or a namespace is held for some minutes after its last launch, twice as long after each further one that was of
+no use; then one of its pods may have a node. No annotation records this: it follows from the remembered launches.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -22,7 +22,7 @@ from dovetail.placement.held_pools import FIRST_REST, MOST_DOUBLED, trials
 from dovetail.placement.settings import BrakeSettings, PlacementSettings
 from dovetail.placement.unexplained_launches import Launch, launches_of
 
-OVER_ALL: Final = 2  # all pools together may have so many times what one may have
+OVER_ALL: Final = 2  # how many times one pool's limit all pools together may have
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,7 +35,7 @@ class PoolStop:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Brake:
-    """An owner or a namespace that has had too many, and when one more is tried."""
+    """An owner or a namespace with too many such launches, and when one more is tried."""
 
     why: str
     until: float
@@ -65,7 +65,7 @@ def pools_to_stop(snapshot: Snapshot, settings: BrakeSettings, well_known: froze
 
 
 def pools_to_resume(snapshot: Snapshot) -> tuple[str, ...]:
-    """The stopped pools of which a node that was tried runs pods: what was wrong is over."""
+    """The stopped pools with a trial node that runs pods: what was wrong is over."""
     tried = {pool.name: trials(snapshot, pool) for pool in snapshot.pools.values()}
     if not any(tried.values()):
         return ()
@@ -76,7 +76,7 @@ def pools_to_resume(snapshot: Snapshot) -> tuple[str, ...]:
 def pods_held_back(
     pods: Iterable[Pod], snapshot: Snapshot, on_node: Mapping[str, Sequence[Pod]], settings: PlacementSettings
 ) -> dict[str, str]:
-    """Why nothing is launched for these pods, by UID. Of an owner whose rest is over, the oldest pod is not held."""
+    """Why nothing is launched for these pods, by UID. Once an owner's rest is over, its oldest pod is not held."""
     brakes = _brakes(launches_of(snapshot, on_node, settings.well_known), settings.brake)
     if not brakes.owners and not brakes.namespaces:
         return {}
@@ -124,7 +124,7 @@ def _grouped(launches: Iterable[Launch], key: Callable[[Launch], str]) -> dict[s
 
 
 def _why(launches: Sequence[Launch], settings: BrakeSettings, times: int) -> str:
-    """Why so many launches are too many; empty where they are not."""
+    """Why so many launches are too many; empty if they are not."""
     most, dollars = settings.launches * times, settings.dollars * times
     in_vain = [launch for launch in launches if launch.unexplained]
     if most and len(in_vain) >= most and 2 * len(in_vain) >= len(launches):
@@ -138,6 +138,6 @@ def _why(launches: Sequence[Launch], settings: BrakeSettings, times: int) -> str
 
 
 def _named(launches: Iterable[Launch]) -> str:
-    """The owners of the pods that they were for, as far as that is known."""
+    """The owners of the pods that the launches were for, as far as known."""
     known = dict.fromkeys(launch.whose.name for launch in launches if launch.whose.name)
     return f" ({', '.join(list(known)[:3])})" if known else ""

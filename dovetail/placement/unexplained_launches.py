@@ -28,19 +28,19 @@ from dovetail.model.snapshot import Snapshot
 from dovetail.placement.earlier_claims import JOINING_SECONDS, used_claims
 from dovetail.placement.prices import worst_launch_price
 
-UNUSED_AFTER: Final = 60.0  # from initialisation; the kube-scheduler binds thousands of pods in less
-DOLLARS_SECONDS: Final = 600.0  # the launches whose dollars an hour are added up
+UNUSED_AFTER: Final = 60.0  # after initialisation; the kube-scheduler binds thousands of pods in less
+DOLLARS_SECONDS: Final = 600.0  # how recent the launches are whose dollars an hour are added up
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Launch:
-    """One launch. `whose`: whose all its pods are; nobody's where its node did not come up, which no pod explains."""
+    """One launch. `whose`: who owns all its pods; nobody if its node did not come up, which no pod explains."""
 
     pool: str
     at: float
     whose: Whose
     unexplained: bool
-    dollars: float = 0.0  # an hour, of an unexplained one of the last ten minutes
+    dollars: float = 0.0  # an hour, if it is unexplained and from the last ten minutes
 
 
 def launches_of(
@@ -112,7 +112,7 @@ def _stands_unused(claim: NodeClaim, now: float) -> bool:
 
 
 def _dollars(claim: NodeClaim, catalogues: Mapping[str, Catalogue], well_known: frozenset[str]) -> float:
-    """What the claim's instance costs an hour; nothing where it is not launched or its type is not listed any more."""
+    """What the claim's instance costs an hour; 0 if it is not launched or its type is no longer listed."""
     types = catalogues.get(claim.labels[names.NODE_POOL], Catalogue()).types
     own = next((t for t in types if t.name == claim.labels.get(names.INSTANCE_TYPE)), None)
     price = _price(own, claim, well_known) if own is not None else 0.0

@@ -1,9 +1,8 @@
 """Why was this pod not placed?
 
-The question comes at the end of a pass, once per demand, so that the answer may take its time. Since a pass ends after
-a round without success, what is true at its end was true when the pod was last tried. Of every pool in order the first
-check that fails is the reason (PLC-150 to PLC-157), and where no types were left, the criteria that excluded them
-(PLC-124).
+Asked at the end of a pass, once per demand, so the answer may take its time. Since a pass ends after a round without
+success, what is true at its end was true when the pod was last tried. For each pool in order, the first check that
+fails is the reason (PLC-150 to PLC-157); if no types were left, so are the criteria that excluded them (PLC-124).
 """
 
 from collections.abc import Iterator
@@ -36,8 +35,8 @@ _BY_GROUP: dict[str, Reason] = {
 
 
 class _Why(NamedTuple):
-    """Why one pool does not take a pod, in words too, the reason behind it where there is one, and the DaemonSets but
-    for which it would."""
+    """Why one pool does not take a pod: a reason, the same in words, a closer reason if there is one, and the
+    DaemonSets without which it would take the pod."""
 
     reason: Reason
     conflict: str
@@ -51,7 +50,7 @@ class Explainer:
         self._known: dict[Demand, tuple[tuple[PoolRefusal, ...], dict[str, int]]] = {}
 
     def explain(self, refused: Refused) -> RefusedPod:
-        """Everything that can be said about one refused pod; of one that cannot be judged, that."""
+        """Everything known about one refused pod, or that it cannot be judged."""
         found = self._run.index.judging.judge(refused.pod, "explanation", self._explained, refused)
         return _plain(refused.pod, "not_judged", found.message) if isinstance(found, Unjudged) else found
 
@@ -143,8 +142,8 @@ class Explainer:
         return found
 
     def _volumes(self, have: State, needs: Needs) -> _Why:
-        """Why no node of the pool reaches the volumes: they ask for a label that it does not know, or for others."""
-        known = self._run.index.settings.well_known | {HOSTNAME}  # a new node has a name, if none that is known yet
+        """Why no node of the pool reaches the volumes: it does not know a label they ask for, or has other values."""
+        known = self._run.index.settings.well_known | {HOSTNAME}  # a new node has a name, though it is not known yet
         if missing := undefined(have.requirements, needs.requirements, known):
             return _Why("volume_requirements", _unknown(missing[0]), "undefined_label")
         return _Why("volume_requirements", needs.fault or text_of_set(needs.requirements))
@@ -218,7 +217,7 @@ class Explainer:
         table = template.table
         suiting = rows & table.overlapping(state.requirements)
         offered = rows & table.offered(state.requirements)
-        fitting = template.fit.holding(demand.wanted, offered)  # room counts only beside a suitable offering
+        fitting = template.fit.holding(demand.wanted, offered)  # room counts only together with a suitable offering
         words = f"requirements={text_of_set(state.requirements)}, resources={self._amounts(demand)}"
         none = {
             name for name, mask in (("requirements", suiting), ("fits", fitting), ("offering", offered)) if not mask

@@ -1,8 +1,8 @@
 """What do the drafts of a finished pass look like as nodes to create?
 
-The last step of a pass (PLC-137, PLC-190 to PLC-198). Types are put into price order and cut. The hostname and the two
-labels of the simulation are left out. What the DaemonSets will take at least is added to the requests. A requirement
-that allows many values becomes one concrete label, which is random in Karpenter and the same on every machine here
+The last step of a pass (PLC-137, PLC-190 to PLC-198). Types are sorted by price and cut. The hostname and the two
+labels of the simulation are left out. The least that the DaemonSets will take is added to the requests. A requirement
+that allows many values becomes one concrete label, which is random in Karpenter but the same on every machine here
 (PLQ-10).
 """
 
@@ -35,7 +35,7 @@ _NewNodeDraft: Final = draft_of(NewNode)
 
 
 class Finished(NamedTuple):
-    """A draft as a new node, or the keys of which truncation left it too few distinct values (PLC-137)."""
+    """A draft as a new node, or the keys for which truncation left too few distinct values (PLC-137)."""
 
     node: NewNode | None
     draft: NodeDraft
@@ -54,7 +54,7 @@ class _Form:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Outline:
-    """What drafts of one form share that may be the same types."""
+    """What drafts of one form share if they have the same possible types."""
 
     form: _Form
     types: tuple[InstanceType, ...]
@@ -65,7 +65,7 @@ class _Outline:
 
 
 class _ByPrice:
-    """The types of one template in the order of what they cost in one form."""
+    """The types of one template, sorted by their price in one form."""
 
     def __init__(self, prices: list[float]) -> None:
         self._prices = prices
@@ -77,8 +77,8 @@ class _ByPrice:
     def order(self, present: bytes) -> list[int]:
         """The numbers of the types that are present, by price.
 
-        Where no two prices are equal, any of the types are in the order of all; only the order of equals depends on
-        what else is sorted (PLQ-11).
+        If no two prices are equal, a subset keeps the order of the whole; only the order of equals depends on what
+        else is sorted (PLQ-11).
         """
         if self._in_order is not None:
             found = list(compress(self._order, self._in_order(present)))
@@ -89,7 +89,7 @@ class _ByPrice:
 
 
 class Finisher:
-    """Turns drafts into new nodes; what drafts have in common is worked out once and shared."""
+    """Turns drafts into new nodes; what drafts have in common is computed once."""
 
     def __init__(self, settings: PlacementSettings) -> None:
         self._settings = settings
@@ -178,7 +178,7 @@ def _annotations(draft: NodeDraft, types: Sequence[CompiledType]) -> dict[str, s
 
 
 def _least_of_daemons(draft: NodeDraft) -> Resources:
-    """Per resource the least that DaemonSets take on any type that is left (PLC-182f)."""
+    """Per resource, the least that DaemonSets take on any remaining type (PLC-182f)."""
     fit = draft.template.fit
     groups = zip(fit.overheads, fit.overhead_rows, strict=True)
     amounts = [overhead.requests for overhead, rows in groups if rows & draft.rows]
@@ -195,7 +195,7 @@ def _requests(draft: NodeDraft, daemons: Resources) -> Resources:
         requests = {name: amount for name, amount in requests.items() if name in asked}  # also an explicit zero
     for name, amount in daemons.items():
         requests[name] = requests.get(name, 0) + amount
-    if len(requests) > POD_RESOURCES:  # of many pods together: what is asked for in earnest is on sale, and so not much
+    if len(requests) > POD_RESOURCES:  # of many pods together; few are above zero, as a type must have those
         requests = {name: amount for name, amount in requests.items() if amount}
     return requests
 

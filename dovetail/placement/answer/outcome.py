@@ -1,4 +1,4 @@
-"""What has a pass come to, in whole or since it was last looked at?
+"""What is the result of a pass, as a whole or since it was last looked at?
 
 A provisioning round and a simulation get the same kind of answer, a `Placement`. They differ in two things: a
 simulation gives reasons only for pods that run today, because pending ones had no place before either (DIS-90); and it
@@ -39,7 +39,7 @@ def of_round(run: Pass) -> Placement:
 
 
 def of_simulation(run: Pass, since: Progress) -> Placement:
-    """The answer to a simulation, or to one step of it: what has happened since."""
+    """The answer to a simulation, or to one step of it: what happened since `Progress`."""
     new, short = _finished(run, since)
     explainer = Explainer(run)
     refused = [
@@ -67,8 +67,8 @@ def _placement(run: Pass, since: Progress, new: list[NewNode], refused: list[Ref
 
 
 def _finished(run: Pass, since: Progress) -> tuple[list[NewNode], list[Finished]]:
-    """PLC-137: the new nodes in their final order, and those that truncation leaves short of values: they are given up
-    with their pods."""
+    """The new nodes in their final order, and those that truncation leaves with too few values: these are given up with
+    their pods (PLC-137)."""
     finisher = run.index.kept(Finisher)
     new: list[NewNode] = []
     short: list[Finished] = []

@@ -34,7 +34,7 @@ _BY_REASON: Final[Mapping[Reason, str]] = {
 
 
 def _largest(demand: Demand, template: Template, rows: int, dimensions: Sequence[str]) -> str:
-    """The resources of which no type has enough, with the most that there is."""
+    """The resources of which no type has enough, with the most that any type has."""
     room = [have for row, have in enumerate(template.fit.room) if rows >> row & 1]
     lacking = []
     for index, (name, wanted) in enumerate(zip(dimensions, demand.wanted, strict=True)):
@@ -45,7 +45,7 @@ def _largest(demand: Demand, template: Template, rows: int, dimensions: Sequence
 
 
 def beside(daemon_sets: Sequence[str]) -> str:
-    """Advice where only DaemonSets are in the pod's way; empty where none is."""
+    """Advice if only DaemonSets are in the pod's way; empty if none is."""
     if not daemon_sets:
         return ""
     return f"less requested by DaemonSets {', '.join(daemon_sets)}, fewer nodes for them, or a larger instance type"
