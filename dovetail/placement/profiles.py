@@ -1,8 +1,8 @@
-"""Where does Dovetail decide otherwise than Karpenter?
+"""Where does Dovetail decide differently from Karpenter?
 
-Each place has a function or a value here for either way, and the rule that describes the difference. A profile is one
-choice for all of them. `DOVETAIL` is what runs. One that repeats Karpenter's answers stands with the recorded results
-that it is compared with. The engine asks the profile and does not know which one it has been given.
+For each such place there is a function or a value for either way, and the rule that describes the difference. A profile
+is one choice for all of them. `DOVETAIL` is what runs. The one that repeats Karpenter's answers is kept with the
+recorded results that it is compared with. The engine asks the profile without knowing which one it was given.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -16,7 +16,7 @@ from dovetail.placement.node_terms import NodeFilter
 
 
 class TermCursor(Protocol):
-    """A DaemonSet's or-ed node terms, as far as they are still looked at."""
+    """Those of a DaemonSet's or-ed node terms that are still considered."""
 
     first: int
 
@@ -35,10 +35,10 @@ class Profile:
     """One answer to each question on which Dovetail and Karpenter differ."""
 
     name: str
-    # PLQ-1: whether the number of nodes that a pool may still add means none, and what a new node takes off it.
+    # PLQ-1: whether so many nodes left to add count as none, and how many of them a new node uses up.
     is_node_limit_reached: Callable[[int], bool]
     node_limit_charge: int
-    # PLQ-2, PLQ-3: what two spread constraints have in common if they count as one, besides key, skew and selector.
+    # PLQ-2, PLQ-3: what must be equal, besides key, skew and selector, for two spread constraints to count as one.
     spread_identity: Callable[[SpreadConstraint, PodShape, NodeFilter | None], object]
     # PLQ-4: the topology domains that a requirement of a pool or an instance type makes known.
     domains_listed: Callable[[Requirement], frozenset[str]]
@@ -46,23 +46,23 @@ class Profile:
     daemon_rows: Callable[[TermCursor, Sequence[int], Sequence[int]], int]
     # PLQ-8: the domains that the spreads on one key may pick, best first, given the valid domains of each.
     spread_choices: Callable[[Sequence[Mapping[str, int]]], list[str]]
-    # PLQ-13: the requirements that stand for volumes which cannot be looked up; None: the pod is refused.
+    # PLQ-13: the requirements assumed for volumes that cannot be looked up; None: the pod is refused.
     unknown_volumes: tuple[RequirementSet, ...] | None
     # PLQ-21: whether a pending pod may get a node.
     may_get_a_node: Callable[[Pod], bool]
-    # PLQ-26: whether topology groups that are first seen in mid-pass count the placements made before.
+    # PLQ-26: whether topology groups first seen in mid-pass count earlier placements.
     new_groups_look_back: bool
-    # PLQ-37: whether nodes that stand are domains, not only what pools offer, where pods keep others away.
+    # PLQ-37: whether, where pods keep others away, existing nodes are domains too, not only what pools offer.
     inverse_groups_know_nodes: bool
-    # PLC-125: writes the mark of a new draft whose pool asks for minimum values on the drafts that share it.
+    # PLC-125: copies the mark of a new draft whose pool asks for minimum values to the drafts that share it.
     share_relaxed_mark: Callable[[Draft, Iterable[Draft]], None]
-    # PLQ-63: whether a minimum of values is held against what the claim would list, and not against the types alone.
+    # PLQ-63: whether a minimum of values is checked against what the claim would list, not only against the types.
     minimum_counts_listed: bool
-    # PLQ-64: whether of pods that share a ReadWriteOncePod claim one alone may have a node.
+    # PLQ-64: whether only one of the pods that share a ReadWriteOncePod claim may have a node.
     single_pod_claims: bool
-    # PLQ-65: whether one claim asks for what was short a while ago, where pods have nowhere else to go.
+    # PLQ-65: whether one claim asks for what was short a while ago if pods have nowhere else to go.
     asks_again: bool
-    # PLQ-66: whether a DaemonSet's pod that will come to a new node is company for pods that must be beside it.
+    # PLQ-66: whether a DaemonSet's pod expected on a new node satisfies the affinity of pods that need it there.
     daemons_are_company: bool
 
 

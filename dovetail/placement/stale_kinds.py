@@ -1,4 +1,4 @@
-"""What a decision leaves out while the watch of a kind is broken that only some objects depend on.
+"""What a decision leaves out while the watch of a kind on which only some objects depend is broken.
 
 Nothing is decided on what was true before a connection broke. But a lost watch of CSINodes concerns the pods that have
 volumes, and one of PodTemplates the buffers: those are set aside, and everybody else's pods are placed.
@@ -14,10 +14,10 @@ from dovetail.model.pods import Pod
 from dovetail.model.rules.pod_rules import is_terminal
 from dovetail.model.snapshot import Snapshot
 
-# A StatefulSet or ReplicaSet may be what a buffer follows.
+# A buffer may follow a StatefulSet or ReplicaSet.
 _OF_BUFFERS: Final = BUFFERS | {"ReplicaSet", "StatefulSet"}
 
-AGAIN_SECONDS: Final = 60.0  # a node is left alone this long beyond the look that found the watch broken
+AGAIN_SECONDS: Final = 60.0  # a node is left alone this long after the look that found the watch broken
 
 
 def without_stale(snapshot: Snapshot, stale: Collection[str]) -> Snapshot:

@@ -16,7 +16,7 @@ _VERSION: Final = re.compile(
     r"(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)(?:-([0-9A-Za-z.-]+))?(?:\+[0-9A-Za-z.-]+)?", re.ASCII
 )
 _LARGEST: Final = 2**63 - 1
-_LONGEST: Final = 65_536  # of a text that an expression makes
+_LONGEST: Final = 65_536  # of a text that an expression builds
 
 
 class ExpressionError(ValueError):
@@ -37,7 +37,7 @@ class Domains(dict[str, Mapping[str, object]]):
 @total_ordering
 @dataclass(frozen=True, slots=True)
 class Semver:
-    """A semantic version; what stands behind a plus does not count."""
+    """A semantic version; anything after a plus does not count."""
 
     numbers: tuple[int, int, int]
     pre: tuple[tuple[int, int, str], ...]  # (0, number, "") comes before (1, 0, text)
@@ -51,7 +51,7 @@ class Semver:
 
 
 def semver(text: object) -> Semver:
-    """The version that a text is."""
+    """The text as a version."""
     found = _VERSION.fullmatch(text) if isinstance(text, str) and len(text) <= 256 else None
     if found is None:
         raise ExpressionError(f"no semantic version: {str(text)[:64]!r}")
@@ -61,7 +61,7 @@ def semver(text: object) -> Semver:
 
 
 def quantity(text: object) -> Quantity:
-    """The quantity that a text is."""
+    """The text as a quantity."""
     try:
         return Quantity(parse_quantity(_text(text), NANO))
     except QuantityError as error:
@@ -69,7 +69,7 @@ def quantity(text: object) -> Quantity:
 
 
 def kind_of(value: object) -> str:
-    """What a value is, in a word of CEL's."""
+    """CEL's name for the kind of a value."""
     return _KINDS.get(type(value), "map" if isinstance(value, Mapping) else type(value).__name__)
 
 
@@ -86,7 +86,7 @@ _KINDS: Final[dict[type, str]] = {
 
 
 def equal(left: object, right: object) -> bool:
-    """Whether two values are equal; those of different kinds are not, but for numbers."""
+    """Whether two values are equal; of different kinds, only numbers can be."""
     if isinstance(left, bool) or isinstance(right, bool):
         return left is right
     numbers = isinstance(left, int | float) and isinstance(right, int | float)
@@ -119,7 +119,7 @@ def calculate(sign: str, left: Any, right: Any) -> object:
 
 
 def _divided(sign: str, left: int, right: int) -> int:
-    """As CEL divides: towards zero."""
+    """Rounded towards zero, as CEL divides."""
     if right == 0:
         raise ExpressionError("a division by zero")
     whole = abs(left) // abs(right) * (1 if (left < 0) == (right < 0) else -1)
@@ -127,7 +127,7 @@ def _divided(sign: str, left: int, right: int) -> int:
 
 
 def in_64_bits(number: int) -> int:
-    """The number, where CEL has it."""
+    """The number, if it is within CEL's 64 bits."""
     if not -_LARGEST - 1 <= number <= _LARGEST:
         raise ExpressionError("a whole number of more than 64 bits")
     return number
@@ -228,7 +228,7 @@ FUNCTIONS: Final[dict[tuple[str, int], Callable[..., object]]] = {
     ("size", 1): _size,
 }
 
-# By name and number of arguments, without the one before the point.
+# By name and number of arguments, without the one before the dot.
 METHODS: Final[dict[tuple[str, int], Callable[..., object]]] = {
     ("size", 0): _size,
     ("startsWith", 1): lambda value, start: _text(value).startswith(_text(start)),

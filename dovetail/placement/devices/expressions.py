@@ -2,8 +2,8 @@
 
 Understood: literals, lists, `device` and its members, `[]`, `!`, `-`, `* / % + -`, comparisons, `in`, `&&`, `||`,
 `? :`, `has()`, and the functions of expression_values.py. Left out: macros over lists, regular expressions, optional
-values. None of what is understood repeats anything, so that an expression takes no longer than it is long; and it is
-no longer than the API allows.
+values. Nothing that is understood loops, so evaluation takes time proportional to the expression's length, which the
+API limits.
 """
 
 import ast
@@ -53,7 +53,7 @@ def _read(text: str) -> Evaluation | str:
 
 
 def read_expression(text: str) -> Evaluation:
-    """The expression as a function of a device; ExpressionError where it is not understood."""
+    """The expression as a function of a device; ExpressionError if it is not understood."""
     found = _read(text)
     if isinstance(found, str):
         raise ExpressionError(found)
@@ -161,7 +161,7 @@ class _Reader:
         return self._members()[0]
 
     def _members(self) -> tuple[Evaluation, tuple[Evaluation, str] | None]:
-        """A value with its members. And where the last of them is one by name: of what it is, and the name."""
+        """A value with its members. If the last member is selected by name, also its parent and that name."""
         found, members = self._primary(), 0
         last: tuple[Evaluation, str] | None = None
         while sign := self._take(".", "["):
@@ -233,7 +233,7 @@ class _Reader:
         return _called(function, arguments)
 
     def _has(self) -> Evaluation:
-        """has(a.b): whether a has a member of that name. What is before the last point must be there."""
+        """has(a.b): whether a has a member of that name. Everything before the last dot must exist."""
         _, last = self._members()
         self._need(")")
         if last is None:
@@ -271,7 +271,7 @@ def _truth(value: Value) -> bool:
 
 
 def _joined(parts: list[Evaluation], decisive: bool) -> Evaluation:
-    """`||` or `&&`: a part that decides does so whatever error another part is, on either side of it."""
+    """`||` or `&&`: a part that decides the result does so even if the part on the other side is an error."""
 
     def joined(device: Value) -> bool:
         failed: ExpressionError | None = None

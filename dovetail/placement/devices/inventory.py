@@ -1,9 +1,9 @@
 """Which devices are there, on which nodes, and which instance types would bring which?
 
-Made once per snapshot. A node that is initialised has what its drivers have published. Until then it has, of drivers
-that have published nothing, what its instance type says (PLC-202), as a new one. Of a pool that is not complete yet, or
-that lists a device twice, nobody gets anything. Devices that no single node has count where the slice lets every node
-use them, or by its labels.
+Made once per snapshot. An initialised node has what its drivers have published. Until then, for drivers that have
+published nothing, it has what its instance type says (PLC-202), like a new node. A device pool that is incomplete, or
+lists a device twice, gives nothing to anybody. Devices that belong to no single node count if the slice lets every node
+use them, or nodes with certain labels.
 """
 
 from collections.abc import Iterable
@@ -30,7 +30,7 @@ from dovetail.placement.facts.templates import Template
 
 
 class Stock(NamedTuple):
-    """The devices within reach of a node. `own`: those that a new node brings, whose names are no names yet."""
+    """The devices within reach of a node. `own`: those that a new node brings, whose names are placeholders."""
 
     devices: tuple[Device, ...]
     whole: bool
@@ -49,7 +49,7 @@ class DeviceInventory:
         self.snapshot, self.table, self.matcher = snapshot, table, Matcher()
         self._needs = NeedsReader(snapshot)
         self._on_node: dict[str, list[Device]] = {}
-        self._incomplete: set[str] = set()  # names of nodes; empty: of some that are not known
+        self._incomplete: set[str] = set()  # names of nodes; empty: nodes that are not known
         self._elsewhere: list[tuple[NodeChoice, tuple[Device, ...]]] = []
         self._sort(snapshot.resource_slices.values())
         self.everywhere = tuple(d for nodes, devices in self._elsewhere if nodes.everywhere for d in devices)
@@ -113,7 +113,7 @@ class DeviceInventory:
         return known[1]
 
     def groups(self, template: Template) -> list[TypeGroup]:
-        """The rows of a template by what their types bring; those first that bring something."""
+        """The rows of a template by what their types bring; those that bring something come first."""
         known = self._groups.get(template.number)
         if known is None:
             by_devices: dict[int, tuple[tuple[Device, ...], int]] = {}

@@ -1,9 +1,9 @@
 """Who has which device in one pass? No device is given twice (PLC-203, PLC-204, PLC-206).
 
-Devices of claims that are allocated are taken, unless all pods that a claim is reserved for leave: then the claim is
-allocated anew, and so are its devices. What a pass gives to a pod stays with it for the rest of the pass. A draft may
-still be many types: for each group of types that bring the same, it is remembered which of those are given; types that
-cannot hold the next pod's devices are given up. A device that every node can use is taken once one group takes it.
+Devices of allocated claims are taken, unless all pods that a claim is reserved for leave: then the claim and its
+devices are allocated anew. What a pass gives to a pod stays with it for the rest of the pass. A draft may still be many
+types: given devices are remembered for each group of types that bring the same ones, and types that cannot serve the
+next pod are given up. A device that every node can use is taken once one group takes it.
 """
 
 from dataclasses import dataclass, field
@@ -21,7 +21,7 @@ Where = tuple[str, int]  # ("node", its bit) or ("draft", its number)
 
 @dataclass(slots=True)
 class _Draft:
-    """What a draft has given, by the number of the group of types, and the drivers of that."""
+    """The devices that a draft has given, by number of the group of types, and their drivers."""
 
     given: dict[int, frozenset[DeviceId]] = field(default_factory=dict)
     drivers: set[str] = field(default_factory=set)
@@ -39,11 +39,11 @@ class DeviceLedger:
             if allocation is not None and not all(self._leaves(uid, gone) for uid in claim.reserved_for):
                 self._standing[claim.key] = allocation
                 self._taken.update(allocation.devices)
-        self._of_node: dict[int, frozenset[DeviceId]] = {}  # what is given of what a node will bring
+        self._of_node: dict[int, frozenset[DeviceId]] = {}  # given devices that an existing node has yet to bring
         self._drafts: dict[int, _Draft] = {}
         self._booked: dict[str, Where] = {}  # claims that this pass has allocated
         self._looks: dict[DeviceNeeds, Looks] = {}
-        self._on_node: tuple[Device, ...] = ()  # what the last question found, until it is committed
+        self._on_node: tuple[Device, ...] = ()  # found by the last question, until committed
         self._by_group: dict[int, tuple[Device, ...]] = {}
         self.error = ""  # of the last selector that had no value
 
@@ -68,7 +68,7 @@ class DeviceLedger:
         return True
 
     def commit_node(self, needs: DeviceNeeds, bit: int) -> None:
-        """The pod is on the node, where `fits_node` was asked last."""
+        """Put the pod on the node for which `fits_node` was asked last."""
         own = {device.id for device in self._inventory.stock(bit).own}
         chosen = {device.id for device in self._on_node}
         if given := chosen & own:
@@ -79,7 +79,7 @@ class DeviceLedger:
     # --- drafts
 
     def rows(self, needs: DeviceNeeds, template: Template, rows: int, draft: int = -1) -> int:
-        """The rows whose types bring what the pod needs beside what the draft has given; -1: a new draft."""
+        """The rows whose types bring what the pod needs on top of what the draft has given; -1: a new draft."""
         self._by_group = {}
         claims = self._open_claims(needs, ("draft", draft))
         if claims is None:
@@ -105,7 +105,7 @@ class DeviceLedger:
         return True
 
     def commit_draft(self, needs: DeviceNeeds, draft: int) -> None:
-        """The pod is on the draft, where `rows` was asked last."""
+        """Put the pod on the draft for which `rows` was asked last."""
         entry = self._drafts.setdefault(draft, _Draft())
         everywhere = {device.id for device in self._inventory.everywhere}
         for number, found in self._by_group.items():
@@ -122,7 +122,7 @@ class DeviceLedger:
     # --- why not
 
     def why_no_type(self, needs: DeviceNeeds, template: Template, rows: int) -> str:
-        """What no type of these rows brings, in words."""
+        """What the pod needs and no type of these rows brings, in words."""
         self.error = ""
         for claim in needs.claims:
             if not self.rows(DeviceNeeds(claims=(claim,)), template, rows):
@@ -138,7 +138,7 @@ class DeviceLedger:
     # --- both
 
     def _open_claims(self, needs: DeviceNeeds, where: Where) -> list[ClaimNeed] | None:
-        """The claims that have no devices yet; None: one has them somewhere else."""
+        """The claims without devices so far; None: one has devices elsewhere."""
         found: list[ClaimNeed] = []
         for claim in needs.claims:
             standing, booked = self._standing.get(claim.key), self._booked.get(claim.key)
@@ -159,7 +159,7 @@ class DeviceLedger:
             return ()
         if not stock.devices:
             return None
-        taken = [self._taken, given] if given else [self._taken]  # what a new node brings has names of its own
+        taken = [self._taken, given] if given else [self._taken]  # the devices of a new node have names of their own
         looks = self._looks.setdefault(needs, Looks())
         try:
             return Search(stock.devices, taken, stock.whole, self._inventory.matcher, looks).find(claims)

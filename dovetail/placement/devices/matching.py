@@ -8,14 +8,14 @@ from dovetail.placement.devices.needs import JudgedRequest
 
 
 class Matcher:
-    """What requests of one snapshot say of its devices. Pairs are known by identity; both are kept."""
+    """Remembers which requests of one snapshot match which devices. Pairs are keyed by identity, so both are kept."""
 
     def __init__(self) -> None:
         self._seen: dict[int, tuple[Device, Mapping[str, object]]] = {}
         self._known: dict[tuple[int, int], tuple[JudgedRequest, bool | str]] = {}
 
     def matches(self, request: JudgedRequest, device: Device) -> bool:
-        """Whether it does; ExpressionError where a selector has no value for it: no pod gets past such a device."""
+        """Whether the device matches; ExpressionError if a selector has no value: no pod gets past such a device."""
         key = (id(request), id(device))
         known = self._known.get(key)
         if known is None:

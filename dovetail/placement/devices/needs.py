@@ -1,8 +1,8 @@
 """What do a pod's resource claims ask for, made ready to be compared with devices?
 
-A claim that somebody made is one thing for all pods that name it. One that a template makes is each pod's own, and
-pods of one template ask for the same: they are one demand. What is not understood, or does not exist, is a fault that
-names the claim; such a pod is refused alone.
+A claim that a person created is shared by all pods that name it. One made from a template is each pod's own; pods of
+one template ask for the same and are one demand. What is not understood, or does not exist, is a fault that names the
+claim; such a pod is refused alone.
 """
 
 from collections.abc import Mapping
@@ -15,13 +15,13 @@ from dovetail.model.snapshot import Snapshot
 from dovetail.placement.devices.expression_values import ExpressionError
 from dovetail.placement.devices.expressions import Evaluation, read_expression
 
-MOST_DEVICES: Final = 32  # of one claim, as the API has it
-_MOST_OF_POD: Final = 128  # that a pod may name in numbers: a search goes as deep
+MOST_DEVICES: Final = 32  # of one claim, the API's own limit
+_MOST_OF_POD: Final = 128  # that a pod may ask for by count, because a search goes that deep
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class JudgedRequest:
-    """A request whose selectors can be asked."""
+    """A request with its selectors ready to be evaluated."""
 
     source: DeviceRequest
     selectors: tuple[Evaluation, ...]
@@ -35,7 +35,7 @@ class JudgedRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ClaimNeed:
-    """One claim of a pod. `key`: of a claim that exists and may be shared or allocated; empty of a pod's own."""
+    """One claim of a pod. `key`: set for an existing claim, which may be shared or allocated; empty for a pod's own."""
 
     name: str
     key: str
@@ -92,7 +92,7 @@ class NeedsReader:
 
     @staticmethod
     def _key_of(pod: Pod, own: ResourceClaim) -> str:
-        """A pod that runs and is to move gets another claim where it comes to; one that waits keeps what it has."""
+        """Empty for a running pod that will move, as it gets another claim there; a waiting pod keeps what it has."""
         return own.key if own.allocation is not None and not pod.node_name else ""
 
 

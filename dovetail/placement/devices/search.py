@@ -1,7 +1,7 @@
 """Which of these devices could a pod's claims have, all together?
 
-The search tries devices in their order and takes the first combination that does, as the kube-scheduler's does. It
-looks at so many devices and no more: a claim that would need longer finds nothing.
+The search tries devices in order and takes the first combination that works, like the kube-scheduler. The number of
+devices that it looks at is limited: a claim that would need more finds nothing.
 """
 
 from collections.abc import Collection, Sequence
@@ -12,7 +12,7 @@ from dovetail.placement.devices.matching import Matcher
 from dovetail.placement.devices.needs import MOST_DEVICES, ClaimNeed, JudgedRequest
 
 _LOOKS_AT_ONCE: Final = 5_000
-_LOOKS_IN_ALL: Final = 500_000  # of one need in one pass
+_LOOKS_IN_ALL: Final = 500_000  # for one need in one pass
 
 
 class Looks:
@@ -35,7 +35,7 @@ class Looks:
 
 
 class Search:
-    """One search. `whole`: whether all devices of the node are known, without which nobody can have all."""
+    """One search. `whole`: whether all devices of the node are known; otherwise nobody can have all of them."""
 
     def __init__(
         self,
@@ -51,14 +51,14 @@ class Search:
         self._matcher, self._looks = matcher, looks
         self._chosen: dict[DeviceId, Device] = {}
         self._steps: list[tuple[ClaimNeed, tuple[JudgedRequest, ...]]] = []
-        self._names: list[tuple[ClaimNeed, str]] = []  # of each device that is chosen: for whom
+        self._names: list[tuple[ClaimNeed, str]] = []  # what each chosen device is for
 
     def find(self, claims: Sequence[ClaimNeed]) -> tuple[Device, ...] | None:
-        """The devices, or None. ExpressionError where a selector has no value for a device on the way."""
+        """The devices, or None. ExpressionError if a selector has no value for a device on the way."""
         self._steps = [(claim, request) for claim in claims for request in claim.requests]
         self._looks.begin()
         if sum(_at_least(alternatives) for _, alternatives in self._steps) > len(self._free):
-            return None  # each way would be tried, to find that some device is missing in the end
+            return None  # else every combination would be tried in vain
         return tuple(self._chosen.values()) if self._from(0) else None
 
     def _from(self, step: int) -> bool:
@@ -96,7 +96,7 @@ class Search:
         return False
 
     def _slots(self, step: int, claim: ClaimNeed, request: JudgedRequest, place: tuple[int, int]) -> bool:
-        """The rest of a request: so many devices, from that one on. Devices of one request have no order."""
+        """The rest of a request: this many devices, from that one on. Devices of one request have no order."""
         left, begin = place
         if left == 0:
             return self._from(step + 1)
@@ -122,7 +122,7 @@ class Search:
         self._names.pop()
 
     def _agrees(self, claim: ClaimNeed, request: JudgedRequest, device: Device) -> bool:
-        """Whether the device has what others of the claim have where they must be equal."""
+        """Whether the device equals the claim's other devices wherever they must be equal."""
         for constraint in claim.constraints:
             if not _concerns(constraint, request.source.name):
                 continue
@@ -139,11 +139,11 @@ class Search:
 
 
 def _at_least(alternatives: Sequence[JudgedRequest]) -> int:
-    """Devices that a request takes; one at least where it takes all that there are."""
+    """The least number of devices that a request takes; 1 if it takes all that exist."""
     return min((each.source.count or 1 for each in alternatives), default=0)
 
 
 def _concerns(constraint: MatchConstraint, request: str) -> bool:
-    """`request` of an alternative is request/alternative."""
+    """Whether the constraint covers the request; an alternative is named request/alternative."""
     named = constraint.requests
     return not named or request in named or request.partition("/")[0] in named
