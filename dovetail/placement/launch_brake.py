@@ -1,9 +1,9 @@
 """When launches come to nothing, for whom must they stop: an owner's pods, a namespace's, or a whole NodePool?
 
 Judged only by the cluster's objects and the pools' annotations, so that every worker reaches the same answer, also
-after a restart. A launch whose node came up counts against the owner of its pods if they all have one, else against
-their namespace if they share one; the rest, and nodes that never came up, count against the NodePool. An owner with
-many such launches, or many dollars, is stopped; for twice as much over all, so are all pools with a part in it.
+after a restart. Launches whose nodes came up count first against the one owner of all their pods; those of owners that
+are not stopped, against the namespace; what is then left, with nodes that never came up, against the NodePool. Many
+such launches, or many dollars, stop an owner; twice as many over all pools stop every pool with a part in it.
 
 An owner or a namespace is held for some minutes after its last launch, twice as long after each further one that was of
 no use; then one of its pods may have a node. No annotation records this: it follows from the remembered launches.

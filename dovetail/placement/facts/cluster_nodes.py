@@ -17,7 +17,7 @@ from dovetail.model.scheduling.taints import Taint, is_ephemeral
 from dovetail.model.snapshot import Snapshot
 from dovetail.model.values.resources import Resources
 
-# What a node carries while its instance is rebooted, beside what is temporary on each new one.
+# Taints of a node while its instance reboots, besides those that are temporary on each new node.
 REBOOT_TAINTS: Final = frozenset({names.REBOOTING_TAINT, "node.kubernetes.io/unreachable"})
 
 
@@ -68,7 +68,7 @@ def _joined(node: Node | None, claim: NodeClaim | None, leaving: bool) -> Cluste
     registered = node is not None and (not managed or node.labels.get(names.REGISTERED) == "true")
     initialized = node is not None and (not managed or node.labels.get(names.INITIALIZED) == "true")
     if claim is not None and claim.is_rebooting:
-        initialized = False  # its pods wait for it, as for a node that comes up
+        initialized = False  # its pods wait for it, as for a new node
     source = node if node is not None and registered else claim if claim is not None else node
     assert source is not None
     if node is not None and registered and initialized:  # as nearly all are
@@ -110,7 +110,7 @@ def cluster_nodes(snapshot: Snapshot, judging: Judging | None = None) -> list[Cl
 
 def settling(item: ClusterNode, pool: NodePool | None, now: float) -> bool:
     """Whether a node whose claim is initialised is still within its pool's consolidateAfter (PLC-91). `pool`: its
-    NodePool, where that takes part in the pass; the others hold nobody off."""
+    NodePool, if it takes part in the pass; nodes of other pools are never settling."""
     if pool is None or item.claim is None or not pool.disruption.consolidate_after:
         return False
     initialized = item.claim.condition(names.INITIALIZED_CONDITION)

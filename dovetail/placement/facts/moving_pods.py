@@ -34,5 +34,5 @@ class Moving(NamedTuple):
 
 
 def reschedulable(pods: NodePods) -> Moving:
-    """Those of a node that, or successors of which, will run elsewhere, as far as nothing keeps them where they are."""
+    """The node's pods that will run elsewhere, themselves or as successors, unless something keeps them in place."""
     return Moving.of([pod for pod in pods if is_reschedulable(pod)])

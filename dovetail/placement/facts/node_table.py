@@ -35,18 +35,18 @@ _LARGEST: Final = 2**62  # beyond any amount that exists; larger ones compare eq
 
 
 def taken_by(pods: NodePods) -> tuple[tuple[Resources, int], ...]:
-    """What those that have not ended ask for, and how many ask for the same."""
+    """What the pods that have not ended ask for, and how many ask for the same."""
     return sizes_of([pod for pod in pods if not is_terminal(pod)])
 
 
 class _Taken:
-    """What bound pods take of each node. Numpy adds it up; plain integers took a third of the time of an index."""
+    """What bound pods take of each node. Numpy adds it up; plain integers took a third of the time to make an index."""
 
     def __init__(self, vector: Callable[[Resources], tuple[int, ...]]) -> None:
         self._vector = vector
-        self._sizes: dict[int, int] = {}  # by the identity of requests, which pods that are alike share
+        self._sizes: dict[int, int] = {}  # by the identity of requests, which like pods share
         self._amounts: list[tuple[int, ...]] = []  # of each size
-        self._pods: list[int] = []  # the size of pods that are alike on one node
+        self._pods: list[int] = []  # the size of like pods on one node
         self._times: list[int] = []  # how many they are
         self._nodes: list[int] = []  # and their node
 
@@ -63,7 +63,7 @@ class _Taken:
             self._nodes.append(bit)
 
     def left_of(self, sizes: Sequence[tuple[int, ...]], width: int) -> "np.ndarray[tuple[int, int], np.dtype[Any]]":
-        """What is left of nodes of these sizes, in integers of any length where 64 bits might be too few."""
+        """What is left of nodes of these sizes, in unbounded integers if 64 bits might be too few."""
         most = max((amount for amounts in self._amounts for amount in amounts), default=0)
         largest = max((abs(amount) for size in set(sizes) for amount in size), default=0)
         dtype = np.int64 if most * sum(self._times) < _LARGEST and largest < _LARGEST else object
@@ -75,7 +75,7 @@ class _Taken:
 
 
 class _Size(NamedTuple):
-    """What a node has of each dimension, which of them it lists, and whether no entry is negative."""
+    """How much a node has of each dimension, which ones it lists, and whether no entry is negative."""
 
     amounts: tuple[int, ...]
     listed: tuple[bool, ...]
@@ -131,7 +131,7 @@ class NodeTable:
             self.by_hostname[item.hostname] = (*self.by_hostname.get(item.hostname, ()), bit)
             if settling(item, taking_part.get(item.pool), snapshot.now):
                 self.settling |= 1 << bit
-        # The same where no two nodes have the same hostname, as should be; else None.
+        # The same if no two nodes share a hostname, as they should not; else None.
         self.bit_of_hostname: dict[str, int] | None = None
         if len(self.by_hostname) == len(self.nodes):
             self.bit_of_hostname = {item.hostname: bit for bit, item in enumerate(self.nodes)}
@@ -149,7 +149,7 @@ class NodeTable:
     def measure(self, daemons: Sequence[Daemon], vector: Callable[[Resources], tuple[int, ...]]) -> None:
         """Work out what is left on each node after its pods and the daemons that are still to come (PLC-66).
 
-        A resource that the node does not list is 0, whatever its pods ask of it: a device whose plugin has gone.
+        A resource that the node does not list is 0, whatever its pods request: a device whose plugin was removed.
         `vector`: requests as amounts in the order of the dimensions.
         """
         taken = _Taken(vector)

@@ -1,9 +1,8 @@
 """What will the DaemonSets take of a node?
 
-Both a new node and one that still comes up must keep room for them (PLC-182a to PLC-182f). One pod represents a
-DaemonSet: its newest live one, because admission may have changed its requests, or else one made from its template. The
-node affinity of the representative is that of the template, because the DaemonSet controller pins each live pod to its
-node.
+A new node, and one that is still coming up, must keep room for them (PLC-182a to PLC-182f). One pod represents a
+DaemonSet: its newest live one, because admission may have changed its requests, or else one made from its template. It
+has the template's node affinity, because the DaemonSet controller pins each live pod to its node.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -140,5 +139,5 @@ def expected_on_node(daemons: Sequence[Daemon], taints: tuple[Taint, ...], label
 
 
 def held_back(expected: Resources, running: Mapping[str, int]) -> dict[str, int]:
-    """What must be kept for daemons that do not run yet; daemons that were not expected give nothing back (PLC-66)."""
+    """Room to keep for daemons that do not run yet; unexpected daemons give nothing back (PLC-66)."""
     return {name: left for name, amount in expected.items() if (left := amount - running.get(name, 0)) > 0}

@@ -1,7 +1,7 @@
 """What does a pod require of a node's labels?
 
-Every shape has such requirements, and every relaxed form of it again (PLC-45). Of several required terms only the first
-counts; the others count once relaxation has dropped those before them.
+Every shape has such requirements, and so has each relaxed form of it (PLC-45). Of several required terms only the first
+counts; each later one counts once relaxation has dropped those before it.
 """
 
 from dovetail.model.pods import NodeTerm, PodShape

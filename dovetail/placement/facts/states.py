@@ -25,7 +25,7 @@ _PLACEHOLDER = {HOSTNAME: requirement(HOSTNAME, "In", ("hostname-placeholder",))
 class Needs:
     """An interned requirement set of pods: equal sets are one object, so that it can be a key at no cost.
 
-    `fault` is what no NodeClaim can require of it: nodes that exist may suit such pods, new ones never do.
+    `fault` is the part that no NodeClaim can require: existing nodes may suit such pods, new ones never do.
     """
 
     __slots__ = ("fault", "hostname", "others", "requirements")
@@ -38,7 +38,7 @@ class Needs:
 
 
 class NeedsPool:
-    """All requirement sets of pods that have occurred, each once."""
+    """All requirement sets of pods seen so far, each once."""
 
     def __init__(self) -> None:
         self._known: dict[frozenset[Requirement], Needs] = {}
@@ -87,7 +87,7 @@ class State:
         self._pinned_each: dict[tuple[str, tuple[str, ...]], tuple[State, ...]] = {}
 
     def narrow(self, needs: Needs) -> "State | None":
-        """This set and the pod's, or None where they cannot both hold (PLC-151, PLC-152) or no claim could say so."""
+        """This set and the pod's, or None if they cannot both hold (PLC-151, PLC-152) or no claim could state them."""
         if needs in self._narrowed:
             return self._narrowed[needs]
         result: State | None = None

@@ -106,17 +106,17 @@ class Template:
     start: State
     rows: int  # PLC-60: the rows of the types that survived the pool's own requirements
     capacities: Mapping[str, Capacities]
-    reserved_rows: int  # those of the types of which something is reserved
-    running: tuple[PodShape, ...] = ()  # pods of DaemonSets that come to its nodes
-    absent: tuple[PodShape, ...] = ()  # and of those that do not
+    reserved_rows: int  # rows of types with reserved capacity
+    running: tuple[PodShape, ...] = ()  # pods of DaemonSets that will run on its nodes
+    absent: tuple[PodShape, ...] = ()  # and of those that will not
 
     def tolerated_by(self, shape: PodShape) -> bool:
-        """Whether such a pod tolerates the taints of the pool's nodes, startup taints not counted (PLC-150), and finds
-        there the DaemonSets that it must be beside."""
+        """Whether such a pod tolerates the taints of the pool's nodes, except startup taints (PLC-150), and finds there
+        the DaemonSets that it must share a node with."""
         return untolerated(self.pool.template.taints, shape.tolerations) is None and not self.lacks_company_of(shape)
 
     def lacks_company_of(self, shape: PodShape) -> bool:
-        """Whether a DaemonSet that such a pod must be beside does not run on nodes of the pool (PLQ-66)."""
+        """Whether the pool's nodes lack a DaemonSet that such a pod must share a node with (PLQ-66)."""
         return any(
             any(_is_beside(term, shape, daemon) for daemon in self.absent)
             and not any(_is_beside(term, shape, daemon) for daemon in self.running)
@@ -125,7 +125,7 @@ class Template:
 
 
 def _is_beside(term: PodTerm, shape: PodShape, daemon: PodShape) -> bool:
-    """Whether the term asks for the daemon's node. Which namespaces a selector names makes no difference."""
+    """Whether the term asks for the daemon's node. A namespace selector counts as selecting every namespace."""
     spaces = term.namespaces or (shape.namespace,)
     return (
         canonical_key(term.topology_key) == names.HOSTNAME
@@ -155,7 +155,7 @@ class TemplateCompiler:
         self._state_counter = count().__next__  # states of all templates are numbered together
 
     def compile(self, pool: NodePool, types: Sequence[CompiledType], number: int) -> Template | EmptyPool:
-        """The template of a pool, under that number, or that nothing is left of it."""
+        """The template of a pool, with that number, or the fact that nothing is left of it."""
         settings = self._settings
         table = TypeTable(types, self._dimensions, settings.well_known)
         requirements = dict(template_requirements(pool))

@@ -26,8 +26,8 @@ from dovetail.model.scheduling.requirements import (
 from dovetail.model.values.resources import MEMORY, Resources
 from dovetail.placement.facts.masks import bits
 
-RESERVATION_ID_SUFFIX = "reservation-id"  # of the label, whatever the cloud, that names an offering's reservation
-_MOST_KEPT = 8_192  # types, at a few kilobytes each; then all are compiled anew, which changes no answer
+RESERVATION_ID_SUFFIX = "reservation-id"  # of the label that names an offering's reservation, on any cloud
+_MOST_KEPT = 8_192  # types, at a few kilobytes each; beyond that all are recompiled, which changes no answer
 _DIGITS = bytes.maketrans(b"01", b"\0\1")
 
 
@@ -46,7 +46,7 @@ class CompiledOffering(NamedTuple):
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class CompiledType:
-    """A type with its requirements as a set and its offerings by what they can hold. It is never changed."""
+    """A type with its requirements as a set and its offerings by what they can hold. Never changed."""
 
     source: InstanceType
     requirements: RequirementSet
@@ -59,8 +59,8 @@ class CompiledType:
 class TypeCompiler:
     """Compiles types; equal lists of expressions become one requirement set.
 
-    Results are found by the identity of what they were made from. That is kept with them, so that no other object can
-    take its place in memory.
+    Results are found by the identity of their source, which is kept with them so that no other object can take its
+    place in memory.
     """
 
     def __init__(self) -> None:
@@ -300,7 +300,7 @@ class TypeTable:
 
     def present(self, rows: int) -> bytes:
         """1 or 0 for each type: whether it has a row in the mask."""
-        if self.simple:  # to format four hundred bits as digits is ten times faster than to read them one by one
+        if self.simple:  # formatting four hundred bits as digits is ten times faster than reading them one by one
             return f"{rows:0{len(self.types)}b}"[::-1].encode().translate(_DIGITS)
         found = bytearray(len(self.types))
         for row in bits(rows):

@@ -1,7 +1,7 @@
 """How much room is there at most, without these nodes?
 
-Bounds that cost a few additions where a simulation costs hundreds of tries. They know resources only: constraints make
-a case worse and never better, so what has no room here has none at all. What has room may still find no place.
+Bounds that cost a few additions instead of a simulation's hundreds of tries. They consider resources only: constraints
+can only reduce room, so what has no room here has none at all. What has room may still find no place.
 """
 
 import math
@@ -16,7 +16,7 @@ PriceOf = Callable[[InstanceType, RequirementSet], float]
 
 
 class FreeRoom:
-    """The free room of a snapshot, and the least that new room would cost. Nothing fits on the nodes that are closed,
+    """The free room of a snapshot, and the least that new room would cost. Nothing fits on closed nodes, which are
     given by their claims' names."""
 
     def __init__(self, index: Index, closed: frozenset[str], price_of: PriceOf) -> None:

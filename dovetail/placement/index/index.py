@@ -51,7 +51,7 @@ T = TypeVar("T")
 
 
 def _dimensions(requests: Iterable[Resources]) -> tuple[str, ...]:
-    """Every resource that some pod asks for, in a fixed order."""
+    """Every resource that any pod asks for, in a fixed order."""
     return tuple(sorted({name for amounts in requests for name in amounts}))
 
 
@@ -64,7 +64,7 @@ class Index:
     """A snapshot, compiled for placement."""
 
     def __init__(self, snapshot: Snapshot, settings: PlacementSettings, judging: Judging | None = None) -> None:
-        """`judging`: where the decision that this index is made for keeps what cannot be judged."""
+        """`judging`: collects what cannot be judged, for the decision that this index is made for."""
         self.snapshot = snapshot
         self.settings = settings
         self.judging = judging or Judging()
@@ -141,7 +141,7 @@ class Index:
         return self.judging.judge(pool, f"instance type {item.name}", compiler.compile, item)
 
     def kept(self, make: Callable[[PlacementSettings], T]) -> T:
-        """What another part of placement keeps from pass to pass; it is made when it is first asked for."""
+        """What another part of placement keeps between passes; made when first asked for."""
         found = self._kept.get(make)
         if found is None:
             found = self._kept[make] = make(self.settings)
@@ -156,7 +156,7 @@ class Index:
         return known[1]
 
     def facts(self, pod: Pod) -> ShapeFacts | None:
-        """What holds for the pod's shape; None: the pod is refused, its volumes cannot be looked up (PLQ-13)."""
+        """The facts about the pod's shape; None: the pod is refused, as its volumes cannot be looked up (PLQ-13)."""
         shape = self._default_spread.shape_of(pod)
         devices = self.devices.needs_of(pod) if self.devices is not None and shape.device_claims else None
         if not shape.volumes and devices is None:
@@ -214,7 +214,7 @@ class Index:
 
     @property
     def ignored(self) -> tuple[IgnoredPod, ...]:
-        """The pending pods that take no part, as far as `waiting` was asked for."""
+        """The pending pods that take no part; known once `waiting` was asked for."""
         return self._waiting.ignored if self._waiting is not None else ()
 
     def moving_from(self, node_name: str) -> Moving:

@@ -1,7 +1,7 @@
 """Which pods need room: pending ones, and those whose node is leaving?
 
 A pass begins with this question (PLC-19 to PLC-32). A pod that was planned onto a claim which is not launched yet has
-been promised room there. To plan for it again would launch a second node; to leave it out of a simulation would give
+been promised room there. Planning for it again would launch a second node; leaving it out of a simulation would give
 its room to others.
 """
 
@@ -57,7 +57,7 @@ def _restricted(key: str, well_known: frozenset[str]) -> bool:
 
 
 def expression_fault(expression: Expression, well_known: frozenset[str]) -> str:
-    """What is wrong with one expression of a pod; empty where nothing is (PLC-23)."""
+    """What is wrong with one expression of a pod; empty if nothing is (PLC-23)."""
     key, values = canonical_key(expression.key), expression.values
     if expression.operator not in _OPERATORS:
         return f"key {key} has an unsupported operator {expression.operator}"
@@ -86,7 +86,7 @@ def _refuses_pools(shape: PodShape) -> bool:
 
 
 def shape_fault(shape: PodShape, well_known: frozenset[str]) -> str:
-    """What is wrong with the pod's selector or required node terms; empty where nothing is (PLC-23)."""
+    """What is wrong with the pod's selector or required node terms; empty if nothing is (PLC-23)."""
     if fault := shape_excess(shape):
         return fault
     selector = (Expression(key=key, operator="In", values=(value,)) for key, value in shape.node_selector)
@@ -107,7 +107,7 @@ def promised_pods(snapshot: Snapshot) -> frozenset[str]:
 
 
 class _Admission:
-    """Whether a pod takes part; what concerns its shape alone is worked out once per shape."""
+    """Whether a pod takes part; what depends only on its shape is worked out once per shape."""
 
     def __init__(self, snapshot: Snapshot, settings: PlacementSettings) -> None:
         self._snapshot, self._settings = snapshot, settings
@@ -133,7 +133,7 @@ def pending_pods(
     judging: Judging | None = None,
 ) -> WaitingPods:
     """The pods that wait for a node, those that have been promised room, and those that take no part (PLC-19 to
-    PLC-25), among them each that cannot be judged.
+    PLC-25), including all that cannot be judged.
 
     `unbound`: the pods without a node, where they are known already.
     """
