@@ -1,8 +1,8 @@
 """Which pods does a term count, and which terms count a pod, without asking each about each?
 
-Anybody may create pods with terms of their own, and the number of pairs of pods and terms grows with its square. Both
-are found by a label that the term's selector asks for, the one that fewest share. A selector that only excludes labels
-is asked about every pod: it may mean all of them.
+Anybody may create pods with terms of their own, and the pairs of pods and terms grow with the square of their number.
+So both are found by a label that the term's selector asks for, the one that the fewest share. A selector that only
+excludes labels is checked against every pod: it may match all of them.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -17,20 +17,20 @@ Label = tuple[str, str | None]  # with any value: None
 
 
 def _labels_of(expression: Expression) -> tuple[Label, ...]:
-    """The labels of which a pod that the expression matches has one; none where it need have no label."""
+    """Labels of which every pod that the expression matches has one; none if it can match pods without a label."""
     if expression.operator == "In":
         return tuple((expression.key, value) for value in dict.fromkeys(expression.values))
     return ((expression.key, None),) if expression.operator == "Exists" else ()
 
 
 def _fewest(selector: LabelSelector | None, shared: Mapping[Label, list[int]]) -> tuple[Label, ...]:
-    """Of the expressions that the selector has, the labels of the one that the fewest shapes share."""
+    """The labels of the selector's expression that the fewest shapes share."""
     choices = [] if selector is None else [labels for e in selector.expressions if (labels := _labels_of(e))]
     return min(choices, key=lambda labels: sum(len(shared.get(label, ())) for label in labels), default=())
 
 
 class TermsByLabel:
-    """Terms in the order in which they came, found by a pod that they may count."""
+    """Terms in the order in which they were added, found by a pod that they may count."""
 
     def __init__(self) -> None:
         self._terms: dict[Term, None] = {}
@@ -64,7 +64,7 @@ class TermsByLabel:
 
 
 class ShapesByLabel(Generic[T]):
-    """What is known by shape of pod, found by a term that lists them."""
+    """What is known per pod shape, found by a term that lists the shape."""
 
     def __init__(self, known: Mapping[PodShape, T]) -> None:
         self._known = list(known.items())

@@ -1,7 +1,7 @@
 """How should pods spread that have no spread constraint of their own?
 
-It matters where the cluster is configured with default constraints (PLC-56 to PLC-58). These carry no selector: it is
-deduced from the services and the controller of the pod. Where nothing can be deduced, no constraint applies.
+Used if the cluster is configured with default constraints (PLC-56 to PLC-58). These carry no selector: it is deduced
+from the services and the controller of the pod. If nothing can be deduced, no constraint applies.
 """
 
 from collections.abc import Iterable, Mapping
@@ -52,7 +52,7 @@ class DefaultSpread:
         return LabelSelector(expressions=(*services, *further)) if services or further else None
 
     def shape_of(self, pod: Pod) -> PodShape:
-        """The pod's shape, with the default constraints where it has none of its own."""
+        """The pod's shape, with the default constraints if it has none of its own."""
         if not self.constraints or pod.shape.spread:
             return pod.shape
         owner = _controller(pod)

@@ -1,9 +1,9 @@
 """Which pods are alike, and what does a pass know about all of them at once?
 
 Pods of one shape are bound by the same rules: a `ShapeInPass`. Pods of one shape that also ask for the same amounts of
-resources make the same `Demand`, so that what was refused to one of them is refused to all. A demand that has given up
-a preference is another demand. Both belong to one pass; what holds for a shape in every pass over a snapshot is kept in
-`ShapeFacts` and shared.
+resources make the same `Demand`, so what is refused to one is refused to all. A demand that gives up a preference
+becomes another demand. Both belong to one pass; facts about a shape that hold in every pass over a snapshot are shared
+as `ShapeFacts`.
 """
 
 from collections.abc import Sequence
@@ -27,7 +27,7 @@ LoneSpread = tuple[DomainGroup, bool, Requirement | None]
 
 
 class Beyond(NamedTuple):
-    """What a pod asks for by other objects: the alternatives of its volumes, and devices."""
+    """What a pod asks for through other objects: the alternatives of its volumes, and devices."""
 
     alternatives: tuple[Needs, ...]
     devices: DeviceNeeds | None = None
@@ -84,7 +84,7 @@ class ShapeFacts:
 
 
 class Recording:
-    """The groups that count a placement, by the way in which they do (PLC-181). Most count pods on any node.
+    """The groups that count a placement, by how they count (PLC-181). Most count pods on any node.
 
     On a node draft a group counts by the draft's number, by the one value that the draft's state has for the group's
     key, or by all the values that it has left. A group with a filter looks at the node first.
@@ -137,7 +137,7 @@ class ShapeInPass:
         self.spread_choices = topology.spread_choices
         pod_shape = facts.pod_shape
         self.ports = pod_shape.host_ports
-        self.plain = not self.ports and facts.devices is None  # room is all that is asked of a node that suits
+        self.plain = not self.ports and facts.devices is None  # a suitable node needs nothing but room
         # Each group with whether it counts such a pod.
         groups = [(group, group.term.counts(pod_shape)) for group in topology.owned(pod_shape)]
         groups += [(group, True) for group in topology.repelling(pod_shape)]
@@ -155,7 +155,7 @@ class ShapeInPass:
         self.picks: dict[tuple[str, int], list[frozenset[str]]] = {}  # kept by domain_choices, valid for one version
         self.values: list[tuple[str, set[str]]] | None = None  # kept like them, for nodes whose domains are fixed
         self.picked_at = -1
-        self.nowhere_at = -1  # when its groups alone ruled out every new node; valid as long as the picks
+        self.nowhere_at = -1  # when its groups alone ruled out every new node; valid as long as the picks are
         # Groups in which a draft rejects the pod by its own count: the masks per count, and the count from which it
         # does. The other groups on the hostname are asked each time.
         self.full = [(g.drafts, g.full_from(own)) for g, own in self.hosts if g.full_from(own)]
@@ -172,14 +172,14 @@ class ShapeInPass:
 
     @property
     def recording(self) -> "Recording":
-        """The groups that count a pod of this shape: ordinary ones, and those through which it keeps others away."""
+        """The groups that count a pod of this shape: ordinary ones, and those by which it keeps others away."""
         if self._recording_generation != self._topology.generation:
             self._recording = Recording([*self._topology.counting(self.facts.pod_shape), *self.held])
             self._recording_generation = self._topology.generation
         return self._recording
 
     def admit(self, state: State) -> None:
-        """Remember a state that drafts have come to, if it suits."""
+        """Remember a state that drafts have reached, if it suits."""
         narrowed = self.narrowings(state)
         if not narrowed:
             return
@@ -205,7 +205,7 @@ class ShapeInPass:
 
 
 class Demand:
-    """What each of many like pods asks for: a shape and amounts of resources."""
+    """What each of many like pods asks for: a shape, and amounts of resources."""
 
     __slots__ = (
         "_holding",

@@ -18,7 +18,7 @@ Domains = frozenset[str]
 
 
 def _key_choices(shape: ShapeInPass, key: str, have: Requirement | None) -> list[Domains]:
-    """The sets of domains that one key may be pinned to, in order of preference; none: the pod cannot join."""
+    """The sets of domains that one key may be pinned to, best first; none: the pod cannot join."""
     wanted = shape.facts.strict.requirements.get(key)
     valid: list[dict[str, int]] = []  # of each spread
     allowed: set[str] | None = None
@@ -31,7 +31,7 @@ def _key_choices(shape: ShapeInPass, key: str, have: Requirement | None) -> list
             domains = group.filled_domains(wanted, have)
             if not domains and own and group.may_start(wanted):
                 domains = group.known_domains(wanted, have)
-                single = True  # PLQ-6: upstream's two random picks fall together here, so that the start is one domain
+                single = True  # PLQ-6: upstream's two random picks are the same here, so the start is one domain
         else:
             domains = group.empty_domains(wanted, have)
         allowed = set(domains) if allowed is None else allowed & set(domains)
@@ -65,7 +65,7 @@ def forget_old_picks(shape: ShapeInPass) -> None:
 
 
 def targets(shape: ShapeInPass, narrowed: State) -> tuple[State, ...]:
-    """The states that a draft of this narrowed state could come to, best first; none: topology forbids the pod."""
+    """The states that a draft of this narrowed state could reach, best first; none: topology forbids the pod."""
     if not shape.domains:
         return (narrowed,)
     if shape.lone_spread is not None:
@@ -94,9 +94,9 @@ def targets(shape: ShapeInPass, narrowed: State) -> tuple[State, ...]:
 
 
 def options_of(shape: ShapeInPass, state: State) -> tuple[State, ...]:
-    """The states that a draft of this state could come to with such a pod, best first; none: it cannot take one.
+    """The states that a draft of this state could reach with such a pod, best first; none: it cannot take one.
 
-    The state is one that the shape has admitted or turned down before.
+    The shape has admitted or rejected this state before.
     """
     settled = shape.settled.get(state)
     if settled is not None:

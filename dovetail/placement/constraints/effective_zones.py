@@ -1,7 +1,7 @@
 """To which zone is each pending pod bound, before anything is placed?
 
-For a metric of provisioning (PLC-231, PLC-232): people who watch a shortage want to know which zone's pods wait. The
-pod's own selector, its volumes and its groups on the zone count, as far as they name zones; all of them together leave
+For a metric of provisioning (PLC-231, PLC-232): people who watch a shortage want to know which zone's pods wait. What
+counts is the pod's own selector, its volumes and its groups on the zone, as far as they name zones; together they leave
 one zone, several, or none.
 """
 
@@ -23,7 +23,7 @@ def _listed(item: Requirement | None) -> frozenset[str] | None:
 
 
 def effective_zone(shape: ShapeInPass) -> str:
-    """The name of the one zone, or that there are several or none."""
+    """The name of the one zone, or a word for several or for none."""
     facts = shape.facts
     strict = facts.strict.requirements.get(ZONE)
     named: list[Iterable[str]] = []

@@ -1,7 +1,7 @@
 """May this NodePool grow by another node?
 
-The question before every new node (PLC-61, PLC-62, PLC-159, PLC-161). A draft is charged with the largest type that it
-may be when it is opened, and nothing is given back within the pass (PLQ-19), because the cloud may launch the largest.
+Asked before every new node (PLC-61, PLC-62, PLC-159, PLC-161). When a draft is opened, the largest type that it may be
+is charged, and nothing is given back within the pass (PLQ-19), because the cloud may launch the largest.
 """
 
 from collections.abc import Iterable
@@ -50,7 +50,7 @@ class Limits:
         return rows
 
     def charge_draft(self, template: Template, rows: int) -> None:
-        """Take off the most that a draft with these rows could become (PLC-161), and one node (PLQ-1)."""
+        """Subtract the most that a draft with these rows could become (PLC-161), and one node (PLQ-1)."""
         left = self._remaining.get(template.pool.name)
         if left is None:
             return

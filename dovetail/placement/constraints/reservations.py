@@ -1,8 +1,8 @@
 """Is there reserved capacity for this draft?
 
-The question once the types of a draft have been filtered (PLC-70, PLC-183 to PLC-188). A draft holds every reservation
-that it might launch into, and gives back those that it can no longer use. "None left" differs from "does not suit": a
-pod for which none is left waits, and does not fall back to dearer capacity (PLC-186).
+Asked once the types of a draft have been filtered (PLC-70, PLC-183 to PLC-188). A draft holds every reservation that it
+might launch into, and gives back those that it can no longer use. "None left" differs from "does not suit": a pod for
+which none is left waits instead of falling back to more expensive capacity (PLC-186).
 """
 
 from collections.abc import Iterable
@@ -15,7 +15,7 @@ NONE: Held = frozenset()
 
 
 def starting_reservations(templates: Iterable[Template]) -> dict[str, int]:
-    """Per reservation the smallest count that any pool reports (PLC-70)."""
+    """Per reservation, the smallest count that any pool reports (PLC-70)."""
     counts: dict[str, int] = {}
     for template in templates:
         for item in template.table.types:

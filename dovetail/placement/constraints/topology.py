@@ -30,12 +30,12 @@ from dovetail.placement.settings import PlacementSettings
 
 
 def domain_on(node: Node, key: str) -> str | None:
-    """The node's domain; for the hostname its name stands in for a missing label (PLC-172)."""
+    """The node's domain; for the hostname, the node's name replaces a missing label (PLC-172)."""
     return node.labels.get(key) or (node.name if key == HOSTNAME else None)
 
 
 def _shapes(pods: NodePods) -> tuple[tuple[tuple[PodShape, int], ...], tuple[Pod, ...]]:
-    """How many pods of each shape run and stay, and those that keep others away; none of those that have ended."""
+    """How many pods of each shape run and stay, and those that keep others away; ended pods are left out."""
     there = [pod for pod in pods if pod.phase not in ("Succeeded", "Failed")]
     alike = Counter(pod.shape for pod in there if pod.deleting_since is None)
     return tuple(alike.items()), tuple([pod for pod in there if pod.shape.anti_affinity])
@@ -61,10 +61,10 @@ class ClusterCounts:
         self._by_place: dict[tuple[str, int], Mapping[str, int]] = {}  # key, pods per node -> pods per domain
         self._held: dict[Term, list[Mapping[str, int]]] = {}  # inverse terms of bound pods -> node -> pods
         self.held = TermsByLabel()
-        self.daemons: tuple[PodShape, ...] = ()  # that are company on new nodes (PLQ-66)
+        self.daemons: tuple[PodShape, ...] = ()  # whose pods expected on new nodes satisfy affinity (PLQ-66)
 
     def add_bound(self, on_node: Mapping[str, NodePods], judging: Judging) -> None:
-        """Count bound pods, without those that have ended or whose node is gone."""
+        """Count bound pods, except those that have ended or whose node is gone."""
         holders: list[Pod] = []
         by_shape: dict[PodShape, dict[str, int]] = {}
         for node_name, pods in on_node.items():
@@ -139,7 +139,7 @@ class ClusterCounts:
         """Pods per domain, from pods per node.
 
         Terms that count on every node share the result: a cluster has more terms than keys, and each term would
-        otherwise go through all nodes again.
+        otherwise look at all nodes again.
         """
         if term.filter is not None:
             filtered: dict[str, int] = {}
@@ -162,7 +162,7 @@ class ClusterCounts:
         return known
 
     def _places_of(self, key: str) -> Mapping[str, str] | None:
-        """Each node's domain; None: for all of them their own name, as is nearly always so for the hostname."""
+        """Each node's domain; None: every node's domain is its own name, as is nearly always so for the hostname."""
         if key not in self._places:
             domains = ((name, domain_on(node, key)) for name, node in self.nodes.items())
             places = {name: domain for name, domain in domains if domain is not None}
@@ -181,7 +181,7 @@ class ClusterCounts:
                 nodes = {bit: n for hostname, n in filled.items() for bit in by_hostname.get(hostname, ())}
             else:
                 nodes = dict(zip(map(bits.get, filled, repeat(-1)), filled.values(), strict=True))
-                nodes.pop(-1, None)  # hostnames of no node that stays
+                nodes.pop(-1, None)  # hostnames that no staying node has
             known = self._levels[term] = (Levels(nodes), len(filled))
         return known
 
@@ -226,16 +226,16 @@ class Topology:
         self._inverse_know_nodes = settings.profile.inverse_groups_know_nodes
         self.groups: dict[Term, Group] = {}  # ordinary groups, in order of creation
         self.inverse: dict[Term, Group] = {}
-        self.generation = 0  # rises with every new group, so that a remembered list of groups is seen to be old
+        self.generation = 0  # rises with every new group, to show that a remembered list of groups is outdated
         self._removed = [cluster.table.nodes[bit] for bit in removed]
         self._moved, self._moved_held = self._counted_as_bound(moved)
         self._terms = TermsByLabel()  # of the ordinary groups
-        self._inverse_terms = TermsByLabel()  # of those that pods of this pass hold and bound ones do not
+        self._inverse_terms = TermsByLabel()  # of inverse groups held by pods of this pass, but not by bound ones
 
     def _counted_as_bound(
         self, pods: Iterable[Pod]
     ) -> tuple[ShapesByLabel[list[Pod]] | None, Mapping[Term, Sequence[Pod]]]:
-        """Pods of this pass that run: those that ordinary terms count, and by inverse term those that hold it."""
+        """The running pods of this pass: those that ordinary terms count, and for each inverse term its holders."""
         by_shape: dict[PodShape, list[Pod]] = {}
         for pod in pods:
             if pod.node_name and pod.phase not in ("Succeeded", "Failed"):

@@ -1,4 +1,4 @@
-"""How many of the counted pods are where, and which places are left?
+"""How many counted pods are in each place, and which places are left?
 
 For pods with spread or (anti-)affinity (PLC-171 to PLC-181). There are two families of groups. Those on the hostname
 keep a mask of nodes and one of drafts per count, because there are thousands of hosts; those on any other key keep a
@@ -91,7 +91,7 @@ class DomainGroup:
         return tuple([domain for domain, count in zip(allowed, here, strict=True) if count == least])
 
     def filled_domains(self, wanted: Requirement | None, have: Requirement | None) -> list[str]:
-        """The domains that hold a pod to be near to (PLC-179)."""
+        """The domains with a pod that this one must be near (PLC-179)."""
         return [
             d
             for d, n in self.counts.items()
@@ -99,8 +99,7 @@ class DomainGroup:
         ]
 
     def may_start(self, wanted: Requirement | None) -> bool:
-        """Whether no allowed domain holds such a pod yet, so that one which selects itself may be the first
-        (PLC-179)."""
+        """Whether no allowed domain holds such a pod yet, so a pod that selects itself may be the first (PLC-179)."""
         return not self.filled or not any(n and (wanted is None or wanted.has(d)) for d, n in self.counts.items())
 
     def known_domains(self, wanted: Requirement | None, have: Requirement | None) -> list[str]:
@@ -197,7 +196,7 @@ class HostGroup:
             self.filled += 1
 
     def record_draft(self) -> Callable[[int], object]:
-        """The function that counts one more pod on a draft; only affinity needs to know how many hosts have any."""
+        """A function that counts one more pod on a draft; only affinity needs to know how many hosts have any."""
         if self.term.kind != "affinity":
             return self.drafts.record
         return lambda draft: self.record(self.drafts, draft)
@@ -219,7 +218,7 @@ class HostGroup:
     def full_from(self, own: bool) -> int:
         """The count from which on a host rejects the pod, whatever is on other hosts.
 
-        0 where its own count does not decide: for affinity, and for a spread that no host could keep.
+        0 if its own count does not decide: for affinity, and for a spread that no host could satisfy.
         """
         kind = self.term.kind
         if kind == "spread":

@@ -1,4 +1,4 @@
-"""What does a pod ask of the places of other pods?
+"""What does a pod require about where other pods are?
 
 Each spread constraint and each (anti-)affinity term of a pod's shape defines a *group* (PLC-167 to PLC-170): a key, the
 pods that it counts, and the nodes on which it does. Equal groups are one object, shared by all pods that ask for the
@@ -65,7 +65,7 @@ SpreadIdentity = Callable[[SpreadConstraint, PodShape, NodeFilter | None], objec
 
 
 class TermBook:
-    """All terms that have occurred, each once."""
+    """All terms seen so far, each once."""
 
     def __init__(self, namespaces: Mapping[str, Namespace], spread_identity: SpreadIdentity) -> None:
         self._namespaces = namespaces

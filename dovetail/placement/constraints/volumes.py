@@ -27,7 +27,7 @@ class VolumeLookupError(LookupError):
 
 
 class TooManyAlternatives(ValueError):
-    """A pod's volumes can be together in more ways than anybody has time for."""
+    """A pod's volumes can be combined in more ways than there is time to try."""
 
 
 def _class_of(claim: VolumeClaim, snapshot: Snapshot) -> StorageClass | None:
@@ -59,7 +59,7 @@ def _fault_unbound(claim: VolumeClaim, snapshot: Snapshot, settings: PlacementSe
 
 
 def _fault_of_claim(claim: VolumeClaim, snapshot: Snapshot, settings: PlacementSettings) -> str:
-    """Why a volume claim keeps its pod out of the pass; empty where it does not (PLC-25, PLC-26)."""
+    """Why a volume claim keeps its pod out of the pass; empty if it does not (PLC-25, PLC-26)."""
     if claim.deleting:
         return "volume claim is being deleted"
     if claim.phase == "Lost":
@@ -77,7 +77,7 @@ def _fault_of_claim(claim: VolumeClaim, snapshot: Snapshot, settings: PlacementS
 
 
 def volume_fault(pod: Pod, snapshot: Snapshot, settings: PlacementSettings) -> str:
-    """Why the pod's volumes keep it out of the pass; empty where they do not (PLC-25)."""
+    """Why the pod's volumes keep it out of the pass; empty if they do not (PLC-25)."""
     for use in pod.shape.volumes:
         key = claim_key(pod, use)
         claim = snapshot.volume_claims.get(key)
@@ -119,7 +119,7 @@ def _of_claim(claim: VolumeClaim, snapshot: Snapshot) -> list[RequirementSet]:
 def _folded(present: list[RequirementSet], added: list[RequirementSet]) -> list[RequirementSet]:
     """The pairs that can hold together; if none can, all pairs, so that the pod is refused with a reason (PLC-52).
 
-    A pair that one before it allows too is left out: it would be tried in vain, and pairs of pairs double with each
+    A pair that an earlier one covers is left out: trying it would be in vain, and pairs of pairs double with each
     volume.
     """
     if present == [{}]:
@@ -146,7 +146,7 @@ def _keys(alternatives: list[RequirementSet]) -> str:
 def volume_alternatives(pod: Pod, snapshot: Snapshot) -> Alternatives:
     """Requirement sets of which a node must meet one; a single empty one for most pods (PLC-50 to PLC-52).
 
-    Many volumes of a pod are of one StorageClass: what its places allow is the same however often they are asked for.
+    Many volumes of a pod may share one StorageClass: repeating what its places allow changes nothing.
     """
     alternatives: list[RequirementSet] = [{}]
     asked: list[list[RequirementSet]] = []
@@ -165,8 +165,8 @@ def volume_alternatives(pod: Pod, snapshot: Snapshot) -> Alternatives:
 def kept_out_by_others(pending: Iterable[Pod], promised: Iterable[Pod], snapshot: Snapshot) -> dict[str, str]:
     """The pending pods, by UID, that wait for another to give up a ReadWriteOncePod claim, and why (PLQ-64).
 
-    The kube-scheduler would bind them to no node, however many are launched. A pod that is going away holds no claim: a
-    node may be made for its successor.
+    The kube-scheduler would bind them to no node, however many are launched. A pod that is being deleted holds no
+    claim: a node may be made for its successor.
     """
     single = {key for key, claim in snapshot.volume_claims.items() if claim.single_pod}
     if not single:
