@@ -1,8 +1,8 @@
 """Which of thousands of drafts have room for this much at all?
 
-The question once several drafts in a row have refused a pod, as happens when every pod has a size of its own. The bound
-is coarse (the largest type of a draft's state, minus what is used): it may let a draft pass that has no room, but never
-leaves one out that has. Like the masks of existing nodes it is made with numpy, which is faster here than integers.
+Asked once several drafts in a row have refused a pod, as happens when every pod has a different size. The bound is
+coarse (the largest type of a draft's state, minus what is used): it may include a draft without room, but never omits
+one that has room. Like the masks of existing nodes it is computed with numpy, which is faster here than integers.
 """
 
 from collections.abc import Sequence
@@ -17,10 +17,10 @@ _LARGEST = 2**62
 
 
 class Headroom:
-    """An upper bound of what is left on each draft, brought up to date when it is asked for."""
+    """An upper bound of what is left on each draft, updated when asked for."""
 
     def __init__(self) -> None:
-        self.changed: set[int] = set()  # drafts that hold more or may be less than before
+        self.changed: set[int] = set()  # drafts that gained pods or lost possible types
         self._most: dict[State, list[int]] = {}
         self._room: np.ndarray[tuple[int, int], np.dtype[np.int64]] = np.zeros((0, 0), dtype=np.int64)
 

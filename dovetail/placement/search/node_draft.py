@@ -16,15 +16,15 @@ class NodeDraft:
     number: int
     template: Template
     state: State
-    rows: int  # those that may hold all of it: exact when it was last settled, perhaps too many since
+    rows: int  # those that may hold all its pods: exact when last settled, perhaps too many since
     used: list[int]
-    witness: int = 0  # one row that holds all of it; as long as it has room, the others need not be looked at
+    witness: int = 0  # one row that holds all its pods; while it has room, the others need no look
     room: Sequence[int] = ()  # what the witness has room for
     held: Held = NONE
     pods: list[Pod] = field(default_factory=list)
     ports: list[tuple[str, HostPort]] = field(default_factory=list)
     min_values_relaxed: bool = False
-    start: State | None = None  # what it required before a pod came, if that was more than its template does
+    start: State | None = None  # what it required before its first pod, if more than its template does
 
     def settle(self, rows: int) -> None:
         """Remember the exact rows."""
@@ -33,6 +33,6 @@ class NodeDraft:
         self.room = self.template.fit.room[self.witness]
 
     def settled_rows(self) -> int:
-        """The rows that hold all of it."""
+        """The rows that hold all its pods."""
         self.settle(self.template.fit.holding(self.used, self.rows))
         return self.rows

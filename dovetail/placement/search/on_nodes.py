@@ -1,9 +1,9 @@
 """Can an existing node take this pod?
 
 The first question of every try (PLC-140 to PLC-148). Nodes are tried in a fixed order, and the first that accepts the
-pod gets it. Masks sort out the nodes that cannot; the first one left is then checked exactly, because other pods of
-this pass may have been placed on it. What a pod requires of a label that its node does not carry holds for that node
-during the rest of the pass (PLC-148).
+pod gets it. Masks rule out the nodes that cannot; the first one left is then checked exactly, because other pods of
+this pass may have been placed on it. If a pod requires a label that its node does not carry, the requirement binds that
+node for the rest of the pass (PLC-148).
 """
 
 from dovetail.model.pods import HostPort, Pod
@@ -73,7 +73,7 @@ class NodePlacer:
         return self._place(demand, pod, self._suiting(demand)) if self.active else False
 
     def place_on(self, demand: Demand, pod: Pod, bit: int) -> bool:
-        """Put the pod on this very node, if that accepts it."""
+        """Put the pod on exactly this node, if it accepts the pod."""
         return self._place(demand, pod, self._suiting(demand) & (1 << bit))
 
     def _place(self, demand: Demand, pod: Pod, mask: int) -> bool:
@@ -93,7 +93,7 @@ class NodePlacer:
         return False
 
     def left(self, bit: int) -> tuple[int, ...]:
-        """What is left on the node now."""
+        """The amounts that are left on the node now."""
         return self._left.get(bit) or self.table.remaining[bit]
 
     def _accepts(self, demand: Demand, pod: Pod, bit: int) -> bool:
@@ -111,7 +111,7 @@ class NodePlacer:
         return demand.shape.plain or self._has_devices(demand, bit)
 
     def _has_devices(self, demand: Demand, bit: int) -> bool:
-        """Whether the node has what the pod's resource claims ask for (PLC-147); it never gets more in a pass."""
+        """Whether the node has what the pod's resource claims ask for (PLC-147); within a pass it never gains any."""
         needs = demand.shape.facts.devices
         if needs is None or self.devices is None or self.devices.fits_node(needs, bit):
             return True
@@ -119,7 +119,7 @@ class NodePlacer:
         return False
 
     def _known(self, bit: int) -> RequirementSet:
-        """The node's labels, and the requirements on further labels that it has got in this pass."""
+        """The node's labels, and the requirements on further labels that this pass has added."""
         extra = self._extra.get(bit)
         return {**self.table.label_set(bit), **extra} if extra else self.table.label_set(bit)
 

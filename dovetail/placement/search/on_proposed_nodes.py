@@ -1,9 +1,8 @@
 """Can a draft of this pass take the pod, or can a new one be opened for it?
 
-The question after that about existing nodes (PLC-150 to PLC-163). A set of drafts is the bits of an integer. Candidates
-are the drafts in states that suit the pod's shape, without those that its groups on the hostname reject and those that
-are known never to take such a pod any more. Only candidates are looked at, in order, for types, minimum values and
-reservations.
+Asked after the existing nodes (PLC-150 to PLC-163). A set of drafts is the bits of an integer. Candidates are the
+drafts in states that suit the pod's shape, except those that its groups on the hostname reject and those known never to
+take such a pod again. Only candidates are checked, in order, for types, minimum values and reservations.
 
 A draft that has no type left in the domain that a spread asks for now may still take such a pod later, when the spread
 asks for another domain; it stays a candidate (unlike PLF-14).
@@ -31,7 +30,7 @@ from dovetail.placement.search.node_draft import NodeDraft
 from dovetail.placement.search.proposal_order import DraftOrder
 from dovetail.placement.settings import PlacementSettings
 
-# After this many candidates without room, those of the others that have no room are sorted out all at once.
+# After this many candidates without room, all others without room are ruled out at once.
 _PATIENCE = 8
 
 
@@ -66,14 +65,14 @@ class DraftPlacer:
     # --- open drafts
 
     def _admit_states(self, shape: ShapeInPass) -> None:
-        """Let the shape judge the states that drafts have come to since it last did; states are never taken away."""
+        """Let the shape judge the states that drafts have reached since it last did; states are never removed."""
         for state in self._states[shape.seen_states :]:
             if shape.facts.tolerated[self._template_of[state.states].number]:
                 shape.admit(state)
         shape.seen_states = len(self._states)
 
     def _candidates(self, demand: Demand) -> int:
-        """The drafts that may take the pod as far as anything but room is concerned."""
+        """The drafts that may take the pod if they have room."""
         shape = demand.shape
         allowed = ((1 << len(self.made)) - 1) ^ demand.dead
         for levels, count in shape.full:
@@ -112,7 +111,7 @@ class DraftPlacer:
         return self._join_any(demand, pod, candidates ^ 1 << draft.number)
 
     def _join_any(self, demand: Demand, pod: Pod, candidates: int) -> bool:
-        """Put the pod on the first of these drafts that accepts it, where one did not."""
+        """Put the pod on the first of these drafts that accepts it, after one did not."""
         tries = 1
         for number in self.order.among(candidates):
             if tries >= _PATIENCE:
@@ -166,7 +165,7 @@ class DraftPlacer:
                     self._hold(draft, held)
                     self._commit(shape, pod, draft, state, total)
                     return True
-                return False  # PLC-186: the next draft may still do
+                return False  # PLC-186: the next draft may still take it
         if not any(rows & narrowed.rows for narrowed in shape.narrowings(present)):
             demand.dead |= 1 << draft.number
         return False
@@ -198,7 +197,7 @@ class DraftPlacer:
         return rows
 
     def short(self, template: Template, state: State, rows: int) -> dict[str, int]:
-        """The keys with too few distinct values, and how many each has: among the types (PLC-122), and on the claim."""
+        """The keys with too few distinct values among the types (PLC-122) or on the claim, and how many each has."""
         if not state.minima:
             return {}
         table = template.table
@@ -213,7 +212,7 @@ class DraftPlacer:
 
     @staticmethod
     def _values_left(table: TypeTable, state: State, rows: int, key: str) -> int | None:
-        """How many values of a key its claim would list; None where that is no finite number (PLC-196)."""
+        """How many values of a key its claim would list; None if the number is not finite (PLC-196)."""
         if key == names.CAPACITY_TYPE:
             return len(table.offered_values(key, state.requirements, rows))
         item = state.requirements[key]
@@ -237,7 +236,7 @@ class DraftPlacer:
                 continue
             rows = self.limits.rows(template)
             if not rows:
-                self._somewhere = True  # for all that is known: topology was not asked
+                self._somewhere = True  # as far as is known: topology was not asked
             elif self._open(demand, pod, template, rows):
                 return True
         if shape.domains and not self._somewhere:
@@ -245,7 +244,7 @@ class DraftPlacer:
         return False
 
     def place_on(self, demand: Demand, pod: Pod, number: int) -> bool:
-        """Put the pod on this very draft, if it accepts it."""
+        """Put the pod on exactly this draft, if it accepts the pod."""
         shape = demand.shape
         if shape.seen_states < len(self._states):
             self._admit_states(shape)
@@ -256,8 +255,8 @@ class DraftPlacer:
         return bool(options) and self._join(demand, pod, draft, options)
 
     def place_on_new_of(self, demand: Demand, pod: Pod, template: Template, start: State, rows: int) -> bool:
-        """Open a draft of this template that begins with these requirements, its own or narrower ones, and is one of
-        these rows."""
+        """Open a draft of this template, limited to these rows, that begins with these requirements (the template's own
+        or narrower ones)."""
         shape = demand.shape
         if not shape.facts.tolerated[template.number] or self.limits.nodes_exhausted(template):
             return False
@@ -330,7 +329,7 @@ class DraftPlacer:
             draft.held = held
 
     def _commit(self, shape: ShapeInPass, pod: Pod, draft: NodeDraft, state: State, total: list[int]) -> None:
-        """The pod is on the draft, which comes to that state (PLC-162)."""
+        """Put the pod on the draft, which takes that state (PLC-162)."""
         number = draft.number
         if draft.pods:
             self.order.raise_draft(number)

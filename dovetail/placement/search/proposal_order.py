@@ -1,10 +1,10 @@
 """In what order are the drafts of this pass tried?
 
-Those with the fewest pods first, and equals in the order in which Karpenter's unstable sort leaves them (PLC-97). To
-sort thousands of drafts before every try would take most of the pass, so drafts are kept in one list per number of
+Those with the fewest pods first, and equals in the order in which Karpenter's unstable sort leaves them (PLC-97).
+Sorting thousands of drafts before every try would take most of the pass, so drafts are kept in one list per number of
 pods, a level. After a try only one draft has moved: the sort would put it at the front of the next level, and a new one
 at the end of the lowest. With 13 to 49 drafts, and wherever the moved one is next to a pivot, the sort changes more
-than that. There it is run in full, up to a number of drafts above which the order of equals is our own.
+than that. Then it is run in full, up to a number of drafts above which the order of equals is our own.
 """
 
 from collections.abc import Iterator
@@ -34,7 +34,7 @@ class DraftOrder:
     """Drafts by number, each in the level of its number of pods."""
 
     def __init__(self) -> None:
-        self._lowest = _Level()  # of one pod; it stays when it is empty, because new drafts come to it
+        self._lowest = _Level()  # of one pod; kept even when empty, because new drafts start there
         self._levels: list[_Level] = [self._lowest]  # ascending; those above the lowest have drafts
         self._at: dict[int, _Level] = {1: self._lowest}  # the same by height
         self._rank: list[int] = []  # position within the level; negative after a front insertion

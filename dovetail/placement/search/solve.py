@@ -2,8 +2,8 @@
 
 A pass over a snapshot (PLC-88 to PLC-95) takes the largest pods first. Each is tried on existing nodes, then on open
 drafts, then on a new one, and gives up one preference after each failure. A pod that fails goes to the end of the queue
-with all its preferences back, because a later success may make room for it. The pass is over when each pod in the queue
-has failed since the last success. Where one of a thousand like pods has failed and nothing has changed since, the
+with all its preferences restored, because a later success may make room for it. The pass is over when each pod in the
+queue has failed since the last success. If one of a thousand like pods has failed and nothing has changed since, the
 others are not tried.
 """
 
@@ -29,8 +29,8 @@ from dovetail.placement.search.on_nodes import NodePlacer
 from dovetail.placement.search.on_proposed_nodes import DraftPlacer
 from dovetail.placement.search.packing import Packing, emptiest_first, on_nodes_only
 
-_LOOK_AT_THE_CLOCK = 100  # demands that are made between two looks
-_FIRST_PART = 16  # pods, of those that a pass had no time for; each further part is twice as large
+_LOOK_AT_THE_CLOCK = 100  # demands made between two looks at the clock
+_FIRST_PART = 16  # pods that a pass had no time for; each further part is twice as large
 
 _UID, _CREATED = attrgetter("uid"), attrgetter("created")
 
@@ -40,7 +40,7 @@ class PassOptions:
     """How one pass differs from another over the same snapshot."""
 
     without: frozenset[str] = frozenset()  # names of nodes that are imagined gone
-    closed: frozenset[str] = frozenset()  # names of claims whose nodes take no pods, and count all the same
+    closed: frozenset[str] = frozenset()  # names of claims whose nodes take no pods but still count
     strict_reservations: bool = True  # PLC-10; simulations fall back instead (PLC-218)
     spare_settling_nodes: bool = False  # PLC-91: consolidation leaves nodes alone that are still filling
     should_stop: Callable[[], bool] | None = None
@@ -51,7 +51,7 @@ class PassOptions:
 
 @dataclass(slots=True, kw_only=True)
 class Refused:
-    """A pod that is not placed, and why, as far as the pass knows: the last demand that was tried."""
+    """A pod that is not placed, with what the pass knows of why: the last demand that was tried."""
 
     pod: Pod
     demand: Demand | None
@@ -145,15 +145,15 @@ class Pass:
         return [by_uid[uid] for uid in self.demands_by_uid if uid in by_uid]
 
     def prepare(self, pods: Sequence[Pod]) -> None:
-        """Make the groups of all pods that `place_as` or `run` will place later, so that each counts from the first."""
+        """Make the groups of all pods that `place_as` or `run` will place later, so that each counts from the start."""
         self._admitted(self._sorted(pods))
 
     def same_demand(self, demand: Demand) -> Demand:
-        """What a demand of another pass asks, in this one."""
+        """This pass's equivalent of another pass's demand."""
         return self.demands.demand(demand.shape.facts, demand.wanted, demand.spares_settling)
 
     def place_as(self, demand: Demand, pod: Pod) -> bool:
-        """Place the pod with these very preferences."""
+        """Place the pod with exactly these preferences."""
         done = self.packing(self.nodes, self.drafts, demand, pod) == "placed"
         if done:
             self.settled(demand, pod)
@@ -168,8 +168,8 @@ class Pass:
     # --- the loop
 
     def run(self, pods: Sequence[Pod]) -> None:
-        """Place what can be placed. Where a pass before this one had no time for some, those first, in ever larger
-        parts: to prepare for all of them is what may have taken its time."""
+        """Place what can be placed. Pods that an earlier pass had no time for come first, in ever larger parts, because
+        preparing for all of them may be what took its time."""
         ordered = self._sorted(pods)
         if not self.options.first:
             self._place_all(self._admitted(ordered))
@@ -222,14 +222,14 @@ class Pass:
         self.refused[pod.uid] = Refused(pod=pod, demand=None, reason="not_judged", fault=fault.message)
 
     def run_on_nodes_only(self, pods: Sequence[Pod]) -> tuple[Pod, ...]:
-        """Place on existing nodes what can be placed there; the pods that find no place, which are not refused."""
+        """Place on existing nodes what fits there; returns the pods that find no place, which are not refused."""
         self.packing = on_nodes_only
         self.run(pods)
         self.packing = self.options.packing
         return self._to_try_again()
 
     def run_sparing(self, pods: Sequence[Pod], spared: int) -> None:
-        """Place what can be placed; on these nodes only the pods that find no other place, a new node included."""
+        """Place what can be placed; these nodes get only pods that find no other place, not even on a new node."""
         self.nodes.spared = spared
         self.run(pods)
         self.nodes.spared = 0
@@ -237,7 +237,7 @@ class Pass:
             self.run(without)
 
     def _to_try_again(self) -> tuple[Pod, ...]:
-        """The pods that found no place, which are refused no longer; like ones may now have other nodes."""
+        """The pods that found no place, no longer refused; like pods may now find other nodes."""
         self.progress += 1
         without = tuple(r.pod for r in self.refused.values() if r.reason == "tried")
         for pod in without:
@@ -245,7 +245,7 @@ class Pass:
         return without
 
     def _give_up(self, queue: Iterable[tuple[Pod, Demand | None]]) -> None:
-        """No time is left: the pods that were not reached are refused as such (PLQ-23)."""
+        """Time is up: refuse the pods that were not reached, for that reason (PLQ-23)."""
         self.complete = False
         for pod, demand in queue:
             if pod.uid not in self.refused:
@@ -293,8 +293,8 @@ class Pass:
         return found
 
     def _in_turn(self, pods: list[Pod]) -> list[Pod]:
-        """The pods in order, first those that the previous pass had no time for, one of each namespace after the other:
-        many slow pods would keep the others out forever."""
+        """The pods in order. Those that the previous pass had no time for come first, one namespace after the other in
+        turn, or many slow pods would keep the others out forever."""
         turns: Counter[str] = Counter()
         late: list[tuple[int, int, Pod]] = []
         for position, pod in enumerate(pods):
@@ -364,7 +364,7 @@ class Pass:
         return following
 
     def _count_earlier(self, known: int) -> None:
-        """Count in the groups beyond so many the pods that were placed before they were first seen (PLQ-26)."""
+        """Let the groups after the first so many count the pods placed before those groups were first seen (PLQ-26)."""
         groups = self.topology.groups
         if len(groups) == known:
             return
