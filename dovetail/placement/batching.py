@@ -1,8 +1,8 @@
 """When is a batch of pending pods complete?
 
 The window opens with the first pod. It closes when no new pod has come for the idle time, and at the latest after the
-longest time (PLC-4 to PLC-6). A pod that was in the window already does not prolong it. The window is counted inside an
-activity, where it costs no events; made of workflow timers it would cost 6.5 events per pod.
+longest time (PLC-4 to PLC-6). A pod that was in the window already does not prolong it. The window is timed inside an
+activity, where it costs no events; with workflow timers it would cost 6.5 events per pod.
 """
 
 from collections.abc import Set
@@ -30,7 +30,7 @@ class BatchWindow:
             self.opened = now
 
     def closes(self) -> float | None:
-        """When it closes if no further pod comes; None while it has not opened."""
+        """When it closes if no further pod arrives; None until it opens."""
         if self.opened is None:
             return None
         return min(self.newest + self.idle, self.opened + self.longest)

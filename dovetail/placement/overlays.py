@@ -3,7 +3,7 @@
 Overlays are applied whenever a snapshot gets its catalogues, and upkeep writes the verdict on each (PLC-138, NPL-50 to
 NPL-56). Every overlay is judged against all pools before any is applied: one that contradicts another of equal weight
 anywhere is applied nowhere. An overlay selects a type by the type's requirements together with the pool's name and
-labels. Its price then holds for those offerings that suit it, its capacity for the whole type.
+labels. Its price then applies to the offerings that suit it, its capacity to the whole type.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -38,7 +38,7 @@ class _Change:
     capacity: dict[str, int]
     price_weights: dict[int, int]
     capacity_weights: dict[str, int]
-    missing: str = ""  # the price where the cloud names none: of an overlay that names nothing but types and a price
+    missing: str = ""  # the price if the cloud names none: of an overlay with nothing but types and a price
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,7 +54,7 @@ def overlay(
     pools: Mapping[str, NodePool],
     catalogues: Mapping[str, Catalogue],
 ) -> Overlaid:
-    """Judge all overlays, then apply those that may be (NPL-50 to NPL-53, NPL-56). A failed catalogue stays as it
+    """Judge all overlays, then apply the permitted ones (NPL-50 to NPL-53, NPL-56). A failed catalogue stays as it
     is."""
     chosen = sorted(overlays, key=lambda item: item.name, reverse=True)
     chosen.sort(key=lambda item: -item.weight)
@@ -171,8 +171,8 @@ def _changed(item: InstanceType, change: _Change | None) -> InstanceType:
 
 
 def _priced(offering: Offering, change: _Change, price: str) -> Offering:
-    """The offering at an overlay's price. One that the cloud sells without naming a price, as it does types that are
-    not for everybody yet, is available by it."""
+    """The offering at an overlay's price. This makes an offering available that the cloud sells without naming a
+    price, as it does for types that are not open to everybody yet."""
     if not price:
         return offering
     missing = change.missing if offering.unpriced else ""

@@ -1,8 +1,8 @@
 """Which PodDisruptionBudgets select a pod, and whether they forbid its eviction, now or for good (DIS-43 to DIS-47,
 PLC-32). A pod that is moved by a roll-out is not evicted, so they do not hold it (TRM-44).
 
-The question is put to every pod of every candidate, so a selector is evaluated once per pod shape. Two budgets on one
-pod always forbid it: the eviction API refuses such a pod, whatever either of them allows.
+This is asked for every pod of every candidate, so a selector is evaluated once per pod shape. Two budgets on one pod
+always forbid it: the eviction API refuses such a pod, whatever either of them allows.
 """
 
 from collections.abc import Iterable
@@ -50,7 +50,7 @@ class PdbIndex:
         return known[1]
 
     def _holding(self, pod: Pod) -> tuple[PodDisruptionBudget, ...]:
-        """The budgets that concern this pod's eviction; none where it would not be evicted, or may always leave."""
+        """The budgets that concern this pod's eviction; none if it would not be evicted, or may always leave."""
         matching = self.of(pod)
         if not matching or not is_evictable(pod, self._now) or (self.moves and self.moves.moves(pod)):
             return ()
@@ -58,7 +58,7 @@ class PdbIndex:
         return () if unhealthy_may_go else matching
 
     def blocking(self, pod: Pod) -> tuple[PodDisruptionBudget, ...]:
-        """The budgets that forbid evicting this pod now; several where more than one selects it at all (DIS-43)."""
+        """The budgets that forbid evicting this pod now; all of them if more than one selects it (DIS-43)."""
         if pod.shape.namespace not in self._by_namespace:
             return ()
         holding = self._holding(pod)
@@ -70,7 +70,7 @@ class PdbIndex:
         return len(holding) > 1 or any(b.max_unavailable in ("0", "0%") or b.min_available == "100%" for b in holding)
 
     def says_of_move(self, pod: Pod) -> str:
-        """What a roll-out of its Deployment has to do with its staying, in words; empty where nothing."""
+        """How a roll-out of its Deployment bears on its staying, in words; empty if it does not."""
         found = self.moves.verdict(pod) if self.moves is not None else None
         if found is None or not found.says:
             return ""

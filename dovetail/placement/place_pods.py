@@ -1,10 +1,10 @@
 """Where do these pods go?
 
-The door to this package. Provisioning and `dovetail explain` ask `place`. Disruption makes one `Index` of its snapshot
+The entry to this package. Provisioning and `dovetail explain` ask `place`. Disruption makes one `Index` of its snapshot
 and asks `simulate` as often as it likes what would happen if some nodes were gone, or moves the pods of node after node
 in one `StepwiseSimulation`. The same snapshot, pods and settings give the same answer on any machine.
 
-What lies in the subfolders cluster, constraints, search and answer is imported by this package alone.
+Only this package imports from the subfolders cluster, constraints, search and answer.
 """
 
 from collections.abc import Callable, Sequence
@@ -72,7 +72,7 @@ def place(
 def _run(
     index: Index, pods: Sequence[Pod], options: PassOptions, earlier: EarlierClaims, expected: Sequence[Pod] = ()
 ) -> tuple[Pass, Sequence[Pod]]:
-    """The pass, and the pods that get no node because claims were made for them before. `expected`: pods that come
+    """The pass, and the pods that get no node because claims were made for them before. `expected`: pods to place
     after all others."""
     run = Pass(index, (*pods, *expected) if expected else pods, options)
     served = [pod for pod in pods if pod.uid in earlier]
@@ -102,7 +102,7 @@ def _with_served(placement: Placement, unplaced: Sequence[Pod], earlier: Earlier
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SimulationOptions:
-    """What a simulation imagines besides the nodes that are gone."""
+    """What a simulation assumes besides the nodes that are gone."""
 
     spare_settling_nodes: bool = False  # PLC-91, PLC-218: consolidation leaves settling nodes alone, drift does not
     closed: frozenset[str] = frozenset()  # names of claims whose room is promised: nothing is placed there
@@ -118,8 +118,8 @@ _PLAIN = SimulationOptions()
 def simulate(index: Index, without: frozenset[str] = frozenset(), options: SimulationOptions = _PLAIN) -> Placement:
     """Disruption's question (PLC-216 to PLC-221): where would all pods be if the nodes of these names were gone?
 
-    The pods are the pending ones, also where a node for them is on its way, those of leaving nodes, and the
-    reschedulable ones of the nodes that are imagined gone.
+    The pods are the pending ones, even if a node for them is on its way, those of leaving nodes, and the reschedulable
+    ones of the nodes that are imagined gone.
     """
     pods = [*_in_need(index, options), *_moved(index, without)]
     run = _simulation(index, without, options, pods)
@@ -131,7 +131,7 @@ class StepwiseSimulation:
     """The cluster without these nodes, whose pods move node after node in a single pass.
 
     So no node's pods count on room that those of another have taken. The new nodes of one step are closed to the next,
-    because each step is to become a command of its own.
+    because each step becomes a separate command.
     """
 
     def __init__(

@@ -34,7 +34,7 @@ def plan_provisioning(
     should_stop: Callable[[], bool],
     first: frozenset[str] = frozenset(),
 ) -> tuple[ProvisioningPlan, Placement]:
-    """The plan, and the placement that it was made from; of buffers the plan knows only the nodes that they need.
+    """The plan, and the placement that it was made from; all that the plan has of buffers is the nodes they need.
 
     `first`: UIDs of pods that the pass before this one had no time for.
     """
@@ -61,7 +61,7 @@ def plan_provisioning(
 
 
 def _asking_again(index: Index, should_stop: Callable[[], bool]) -> tuple[tuple[ProposedNode, ...], TypeLists]:
-    """One claim for what was short a while ago; none where nothing is, or pods could not use it."""
+    """One claim for what was short a while ago; none if nothing was, or if pods could not use it."""
     opened = with_short_offerings(index.snapshot)
     if opened is None:
         return (), ()
@@ -72,7 +72,7 @@ def _asking_again(index: Index, should_stop: Callable[[], bool]) -> tuple[tuple[
 
 
 def _tried_alone(proposed: tuple[ProposedNode, ...], index: Index) -> tuple[ProposedNode, ...]:
-    """One node alone for each pool that the brake has stopped and that is tried again (PLQ-33)."""
+    """At most one node for each pool that the brake has stopped and that is tried again (PLQ-33)."""
     stopped = {pool.name for pool in index.pools if stop_of(pool) is not None}
     if not stopped.intersection(node.pool for node in proposed):
         return proposed
@@ -94,17 +94,17 @@ def _keeping_places(proposed: tuple[ProposedNode, ...], index: Index) -> tuple[P
 
 
 def _writable(proposed: tuple[ProposedNode, ...], index: Index) -> tuple[ProposedNode, ...]:
-    """The nodes that a plan can hold; of another one the first pod is named."""
+    """The nodes that a plan can hold; for each other node, its first pod is named."""
     first = [index.snapshot.pods.get(node.pods[0].uid) if node.pods else None for node in proposed]
     written = [index.judging.judge(pod, "plan", encoded_bytes, node) for pod, node in zip(first, proposed, strict=True)]
     return tuple(n for n, text in zip(proposed, written, strict=True) if not isinstance(text, Unjudged))
 
 
 def in_launch_order(proposed: tuple[ProposedNode, ...]) -> tuple[ProposedNode, ...]:
-    """The largest of each zone first, the zones by turns.
+    """The largest of each zone first, the zones in turn.
 
-    Pods that are spread over zones are bound as soon as there is room anywhere: where many small nodes of one zone
-    came before the large ones of the others, the kube-scheduler filled that zone, and the spread was lost.
+    Pods that are spread over zones are bound as soon as there is room anywhere: when many small nodes of one zone came
+    before the large ones of the others, the kube-scheduler filled that zone, and the spread was lost.
     """
     ranks: dict[int, tuple[int, str]] = {}
     of_zone: Counter[str] = Counter()
@@ -131,7 +131,7 @@ def _bytes_alone(node: ProposedNode, lists: TypeLists) -> int:
 
 
 def _too_large(nodes: Collection[ProposedNode]) -> tuple[Refusal, ...]:
-    """A pool's template may be as large as the API server admits; its pods wait, everybody else goes on."""
+    """A pool's template may be as large as the API server admits; then its pods wait, and all others go on."""
     pods = sorted(f"{pod.namespace}/{pod.name}" for node in nodes for pod in node.pods)
     return (Refusal(reason=TOO_LARGE, count=len(pods), examples=tuple(pods[:EXAMPLES])),) if nodes else ()
 
@@ -160,7 +160,7 @@ def first_names(nodes: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def refusals(placement: Placement) -> tuple[Refusal, ...]:
-    """How many pods were refused for what, with a few examples."""
+    """How many pods were refused for each reason, with a few examples."""
     by_reason: dict[str, list[RefusedPod]] = {}
     for refused in placement.refused:
         by_reason.setdefault(", ".join(refused.reasons) or "no NodePool", []).append(refused)

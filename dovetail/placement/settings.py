@@ -1,4 +1,4 @@
-"""What may be set about placement: Karpenter's options under Karpenter's defaults, and the profile to decide by."""
+"""The settings of placement: Karpenter's options with Karpenter's defaults, and the profile to decide by."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -12,15 +12,15 @@ __all__ = ["DOVETAIL", "MAX_TYPES", "CostSettings", "PlacementSettings", "Profil
 
 # PLC-137: how many instance types a claim may list.
 MAX_TYPES = 600
-# How many claims are made for one pod within an hour that runs on none of their nodes; 0: any number.
+# How many claims are made within an hour for one pod that runs on none of their nodes; 0: no limit.
 CLAIMS_PER_POD = 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BrakeSettings:
-    """From when on nothing is launched for an owner, a namespace or a pool; 0 turns a rule off."""
+    """When launches stop for an owner, a namespace or a pool; 0 turns a rule off."""
 
-    launches: int = 10  # unexplained ones within an hour, where they are half of all launches
+    launches: int = 10  # unexplained ones within an hour, if they are at least half of all launches
     dollars: float = 100.0  # an hour, added within ten minutes by unexplained launches
 
 
@@ -34,16 +34,16 @@ def without_clock(_: float) -> Callable[[], bool]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CostSettings:
-    """How cheaper nodes are looked for, and for which pools."""
+    """How to search for cheaper nodes, and for which pools."""
 
-    everywhere: bool = False  # for pools that say nothing themselves
-    node_cost: float = 0.0  # dollars an hour that a node costs beside its instance
-    seconds: float = 1.0  # how long is searched, for each thousand of pods begun
-    steps: int = 300  # at most so many, for each thousand of pods begun
+    everywhere: bool = False  # for pools that do not say
+    node_cost: float = 0.0  # dollars an hour that a node costs besides its instance
+    seconds: float = 1.0  # how long to search, for each thousand pods begun
+    steps: int = 300  # at most this many, for each thousand pods begun
     seed: int = 1
     spot_chance: float = 0.5  # of a pool of spot capacity, that much is left; AWS takes the cheapest such pool
-    types: int = 15  # a node keeps at least so many to choose from; spot-to-spot consolidation asks for as many
-    stopwatch: Stopwatch = without_clock  # rings after so many seconds
+    types: int = 15  # a node keeps at least this many to choose from; spot-to-spot consolidation needs as many
+    stopwatch: Stopwatch = without_clock  # rings after the given seconds
     keep_places: bool = True  # pods are nominated for the nodes that are made for them
 
 

@@ -1,8 +1,8 @@
 """What asks for a provisioning round (PLC-1)?
 
-Pods that the kube-scheduler gave up on ask for one, pods whose node is leaving, and CapacityBuffers. What has just been
-tried asks again where room may have come or gone, and after a while in any case. A buffer's pods never stop being
-pending, so that without this rule they alone would keep the planner busy forever.
+Pods that the kube-scheduler gave up on, pods whose node is leaving, and CapacityBuffers. What has just been tried asks
+again if room may have changed, and after a while in any case. A buffer's pods never stop being pending, so without this
+rule they alone would keep the planner busy forever.
 """
 
 from collections.abc import Iterator
@@ -47,7 +47,8 @@ class Tried:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Standing:
-    """What NodePools, Nodes and NodeClaims alone say of it: much to go through, and the same at most looks."""
+    """The part that depends only on NodePools, Nodes and NodeClaims: slow to compute, and rarely changed between
+    looks."""
 
     planned: frozenset[str]  # pods for which a claim that is not launched yet is on its way
     leaving: frozenset[str]  # nodes
@@ -64,8 +65,8 @@ def standing(snapshot: Snapshot) -> Standing:
 
 
 def asking(snapshot: Snapshot, known: Standing | None = None) -> Tried:
-    """The pods and buffers that ask for a round now, and what its answer will depend on. `known`: what stands, where
-    that has been worked out."""
+    """The pods and buffers that ask for a round now, and what its answer will depend on. `known`: the `Standing`, if
+    it has been worked out already."""
     known = known or standing(snapshot)
     of_buffers = frozenset(_room_of_buffers(snapshot))
     return Tried(
@@ -92,7 +93,7 @@ def _pending(snapshot: Snapshot, planned: frozenset[str]) -> frozenset[str]:
 
 
 def unpromised(snapshot: Snapshot, uids: frozenset[str]) -> frozenset[str]:
-    """The pods for which no claim is on its way, launched or not: nothing has been decided for them yet."""
+    """The pods without a claim on its way, launched or not: nothing has been decided for them yet."""
     if not uids:
         return uids
     promised: set[str] = set()
@@ -104,7 +105,7 @@ def unpromised(snapshot: Snapshot, uids: frozenset[str]) -> frozenset[str]:
 
 def leaving_uids(snapshot: Snapshot) -> frozenset[str]:
     """The pods that must move because their node is leaving, without those for which a claim is on its way: a new node
-    is launched at a spot warning, and not when the last pod has been evicted."""
+    is launched at a spot warning, not once the last pod has been evicted."""
     return _leaving(snapshot, *_leaving_nodes(snapshot))
 
 
@@ -136,8 +137,7 @@ def _buffers(snapshot: Snapshot) -> Iterator[str]:
 
 
 def _room(snapshot: Snapshot) -> Iterator[tuple[str, ...]]:
-    """Everything that new room may come from: pools with their generation and whether they are ready, nodes, launched
-    claims."""
+    """All sources of new room: pools with their generation and whether they are ready, nodes, launched claims."""
     for pool in snapshot.pools.values():
         yield "pool", pool.name, str(pool.generation), str(pool.is_true(names.READY))
     for name in snapshot.nodes:
@@ -148,7 +148,7 @@ def _room(snapshot: Snapshot) -> Iterator[tuple[str, ...]]:
 
 
 def _room_of_buffers(snapshot: Snapshot) -> Iterator[tuple[str, ...]]:
-    """How much buffers ask for and where pods run, where there are any: a pod that is bound takes room of theirs."""
+    """If there are buffers, how much they ask for and where pods run: a bound pod takes some of their room."""
     if not snapshot.buffers:
         return
     judging = Judging()
@@ -157,4 +157,4 @@ def _room_of_buffers(snapshot: Snapshot) -> Iterator[tuple[str, ...]]:
         if isinstance(found, Resolved):
             yield "buffer", buffer.uid, str(buffer.generation), str(found.generation), str(found.replicas)
     running = [(uid, pod.node_name) for uid, pod in snapshot.pods.items() if pod.node_name and not is_terminal(pod)]
-    yield "pods", str(hash(frozenset(running)))  # the hash stands for perhaps 100,000 pairs
+    yield "pods", str(hash(frozenset(running)))  # the hash replaces perhaps 100,000 pairs

@@ -1,7 +1,7 @@
 """What does a placement mean for each CapacityBuffer, and what for real pods (PLC-213, PLC-214)?
 
-Virtual pods bring about new nodes and nothing else. A placement is split here into the verdict on each buffer, and the
-part for which Events are published, pods are counted and nodes nominated.
+Virtual pods cause new nodes and nothing else. A placement is split here into the verdict on each buffer, and the part
+for which Events are published, pods are counted and nodes nominated.
 """
 
 from collections.abc import Iterable
@@ -17,7 +17,7 @@ BufferVerdict = Literal["FitsExistingCapacity", "RequiresNewCapacity"]
 
 
 def verdicts(snapshot: Snapshot, placement: Placement) -> dict[str, BufferVerdict]:
-    """Whether all of a buffer's room stands, by buffer (PLC-214). A buffer none of whose pods took part is left out."""
+    """Whether all of a buffer's room exists, by buffer (PLC-214). Buffers none of whose pods took part are left out."""
     standing = {buffer_of(pod) for pods in placement.existing.values() for pod in pods if is_virtual(pod)}
     missing: list[Pod] = [*virtual_pods(snapshot).promised, *(refused.pod for refused in placement.refused)]
     missing += [pod for node in placement.new for pod in node.pods]

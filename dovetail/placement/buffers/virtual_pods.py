@@ -20,7 +20,7 @@ from dovetail.model.values.digits import integer
 from dovetail.model.values.resources import PODS, Resources
 
 ACTIVE: Final = "buffer.x-k8s.io/active-capacity"  # buffers of another strategy are not for us
-MOST_PODS: Final = 10_000  # of one buffer; limits that a tiny pod fits into a billion times must not stop the planner
+MOST_PODS: Final = 10_000  # of one buffer; limits that would hold a tiny pod a billion times must not stop the planner
 PRIORITY: Final = -(2**31)
 
 Reason = Literal["PodTemplateNotFound", "ScalableRefNotFound", "ResolutionFailed"]
@@ -38,7 +38,7 @@ class Resolved:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unresolved:
-    """Why it is unknown what room is asked for, naming the field and the object."""
+    """Why the requested room is unknown, naming the field and the object."""
 
     reason: Reason
     message: str
@@ -95,7 +95,7 @@ def _workload(namespace: str, ref: WorkloadRef, snapshot: Snapshot) -> PodSource
 
 
 def size(buffer: CapacityBuffer, workload_replicas: int, requests: Resources) -> int:
-    """The greater of what is asked for, within the limits; the limits alone where nothing is asked for (PLC-211)."""
+    """The greater of the numbers asked for, within the limits; the limits alone if none is asked for (PLC-211)."""
     asked = [] if buffer.replicas is None else [buffer.replicas]
     if buffer.percentage is not None and buffer.workload is not None and workload_replicas > 0:
         asked.append(-(-workload_replicas * buffer.percentage // 100))  # rounded up: there is no half pod
@@ -108,7 +108,7 @@ def size(buffer: CapacityBuffer, workload_replicas: int, requests: Resources) ->
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VirtualPods:
-    """The virtual pods of a snapshot; a claim that is not launched yet was planned for those that are `promised`."""
+    """The virtual pods of a snapshot; `promised`: those planned onto a claim that is not launched yet."""
 
     pending: tuple[Pod, ...] = ()
     promised: tuple[Pod, ...] = ()
