@@ -32,7 +32,7 @@ class PdbIndex:
         return bool(self._by_namespace)
 
     def leave_alone(self, pods: NodePods) -> bool:
-        """Whether nothing keeps any of these where it is: no annotation, no budget of its namespace, no roll-out."""
+        """Whether nothing keeps any of these in place: no annotation, no budget of its namespace, no roll-out."""
         if self.moves is not None or pods.kept(asking_to_stay):
             return False
         return not self._by_namespace or self._by_namespace.keys().isdisjoint(pods.kept(_namespaces))

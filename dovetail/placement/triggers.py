@@ -39,7 +39,7 @@ class Tried:
         return self.pods | self.buffers | self.leaving
 
     def again_after(self) -> float:
-        """How long until they are tried again although nothing has changed; 0 where nothing was tried."""
+        """How long until they are tried again although nothing has changed; 0 if nothing was tried."""
         if self.pods or self.leaving:
             return AGAIN_SECONDS
         return BUFFERS_AGAIN_SECONDS if self.buffers else 0.0

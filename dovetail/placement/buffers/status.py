@@ -1,4 +1,4 @@
-"""What should stand in a CapacityBuffer's status (PLC-211, PLC-214)?
+"""What should a CapacityBuffer's status contain (PLC-211, PLC-214)?
 
 The transition time of a condition moves only when its status does.
 """
@@ -56,7 +56,7 @@ def _not_provisioned(reason: str, message: str, now: float) -> Condition:
 
 
 def _with(status: BufferStatus, new: Condition, generation: int) -> BufferStatus:
-    """The conditions with this one in place of the one of its type."""
+    """The conditions, with this one replacing the one of its type."""
     old = next((c for c in status.conditions if c.type == new.type), None)
     changed = old.changed if old is not None and old.status == new.status else new.changed
     settled = replace(new, changed=changed, generation=generation)

@@ -160,13 +160,13 @@ class ShapeInPass:
         # does. The other groups on the hostname are asked each time.
         self.full = [(g.drafts, g.full_from(own)) for g, own in self.hosts if g.full_from(own)]
         self.crowded = [(g, own) for g, own in self.hosts if not g.full_from(own)]
-        self.options: dict[State, tuple[State, ...]] = {}  # the states that a draft would come to; () is none
+        self.options: dict[State, tuple[State, ...]] = {}  # the states that a draft would reach; () is none
         self._recording = Recording([])
         self._recording_generation = -1
         self.node_mask: int | None = None
         self.seen_states = 0
         # States of drafts that suit, each narrowed per alternative. Where every key of the groups has one value left,
-        # the state stays, and only whether those values are allowed changes: they are kept beside it.
+        # the state stays, and only whether those values are allowed changes: they are kept with it.
         self.settled: dict[State, tuple[tuple[str, ...], tuple[State, ...]]] = {}
         self.open: dict[State, tuple[State, ...]] = {}
 
@@ -193,7 +193,7 @@ class ShapeInPass:
         self.settled[state] = (tuple(values), narrowed)
 
     def narrowings(self, state: State) -> tuple[State, ...]:
-        """The state with the pod's needs and each alternative of its volumes, where they agree (PLC-151, PLC-152)."""
+        """The state with the pod's needs and each alternative of its volumes, if they agree (PLC-151, PLC-152)."""
         narrowed = state.narrow(self.facts.needs)
         if narrowed is None:
             return ()

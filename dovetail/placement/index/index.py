@@ -177,7 +177,7 @@ class Index:
         return found
 
     def device_fault(self, pod: Pod) -> str:
-        """Why the pod's resource claims cannot be judged; empty where they can."""
+        """Why the pod's resource claims cannot be judged; empty if they can."""
         return "" if self.devices is None else self.devices.needs_of(pod).fault
 
     def _new_facts(self, shape: PodShape, alternatives: Alternatives, devices: DeviceNeeds | None = None) -> ShapeFacts:

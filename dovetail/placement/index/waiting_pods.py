@@ -114,7 +114,7 @@ class _Admission:
         self._faults: dict[PodShape, tuple[str, bool]] = {}
 
     def why_not(self, pod: Pod) -> tuple[str, bool]:
-        """Why the pod takes no part, empty where it does; and whether no Event says so (PLC-22)."""
+        """Why the pod takes no part, empty if it does; and whether no Event says so (PLC-22)."""
         shape = pod.shape
         verdict = self._faults.get(shape)
         if verdict is None:
