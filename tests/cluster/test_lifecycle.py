@@ -147,13 +147,18 @@ async def test_a_drain_takes_what_is_critical_last_and_leaves_foreign_nodes_alon
     """BEH-4, BEH-13; a node of no pool stays as it is."""
     foreign = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "a-foreign-node", "labels": {"of": "none"}}}
     assert (await ground.api.post(PATHS["Node"], foreign)).status == 201
-    await ground.apply(fleet_pool("tiers"))
     slow = {"dovetail.test/shutdown-seconds": "2"}  # a tier that only terminates still holds the next
     for name, priority in (("plain", ""), ("critical", "system-cluster-critical")):
         body = workload(name, "tiers", 2, "500m", slow)
         if priority:
             body["spec"]["template"]["spec"]["priorityClassName"] = priority
         await ground.apply(body)
+
+    async def all_wait() -> bool:
+        return len(await ground.objects("Pod")) == 4
+
+    await ground.until(all_wait, 60, "four pods wait")
+    await ground.apply(fleet_pool("tiers"))  # now, so that one plan has all of them and one node takes them
     await ground.until(lambda: ground.settled(4), 120, "four pods run")
     [claim] = await ground.claims()
     tier_of = {p["metadata"]["name"]: p["metadata"]["labels"]["app"] for p in await ground.objects("Pod")}
