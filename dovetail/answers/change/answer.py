@@ -1,7 +1,7 @@
 """The answer of `dovetail plan -f`: which nodes drift and why, what they become, when, and which of them stay.
 
-Every figure is of the two snapshots that were supposed, and of the outlook on the second. The nodes that had drifted
-already are counted apart: they would go without the change too.
+Every figure follows from the two supposed snapshots and the outlook on the second. Nodes that had already drifted are
+counted separately: they would leave without the change too.
 """
 
 from collections import Counter
@@ -43,7 +43,7 @@ class ObjectAnswer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeSize:
-    """What a node is, and what it costs an hour."""
+    """A node's type, and what it costs per hour."""
 
     instance_type: str
     zone: str
@@ -59,7 +59,7 @@ class SuccessorAnswer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StaysAnswer:
-    """Why a node that drifts stays."""
+    """Why a drifted node stays."""
 
     reason: str
     message: str
@@ -98,11 +98,11 @@ class WaveAnswer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PaceAnswer:
-    """How long a node of that pool takes in a wave: the median of `count` cases of the record, or of nodes that stand;
-    `source` is nothing where none is known."""
+    """How long a node of that pool takes in a wave: the median of `count` cases of the record, or of existing nodes;
+    `source` is empty if none is known."""
 
     pool: str
-    replaced: bool  # a new node comes first
+    replaced: bool  # a new node is launched first
     seconds: float
     source: Source
     count: int
@@ -110,7 +110,7 @@ class PaceAnswer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Homeless:
-    """A pod that would find no place. `node`: where it runs; empty for one that waits."""
+    """A pod that would find no place. `node`: where it runs; empty if it waits."""
 
     pod: str
     node: str
@@ -119,7 +119,7 @@ class Homeless:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Costs:
-    """Dollars an hour: all nodes of NodePools before and after, and of these the ones that leave and that come."""
+    """Dollars an hour: all nodes of NodePools before and after, and those of them that leave and that come."""
 
     before: float
     after: float
@@ -128,36 +128,36 @@ class Costs:
 
     @property
     def saved(self) -> float:
-        """What an hour costs less; negative where it costs more."""
+        """How much less an hour costs; negative if it costs more."""
         return self.going - self.coming
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChangeAnswer:
-    """Everything that the change would bring about."""
+    """Everything that the change would cause."""
 
     cluster: str = ""
     source: str
     at: str
-    until: str  # how far was looked ahead
+    until: str  # the end of the outlook
     objects: tuple[ObjectAnswer, ...]
     nodes: tuple[DriftedNode, ...]
     all_nodes: int
     no_longer_drifted: tuple[str, ...] = ()
     waves: tuple[WaveAnswer, ...] = ()
-    rollouts: tuple[RolloutAnswer, ...] = ()  # by which it is rolled out, if each question is answered at once
+    rollouts: tuple[RolloutAnswer, ...] = ()  # how it is rolled out, if each question is answered at once
     moved_pods: int = 0  # that must move, each counted once
     moves: int = 0  # their moves: a pod whose new node leaves too moves again
     paces: tuple[PaceAnswer, ...] = ()
     costs: Costs
     homeless: tuple[Homeless, ...] = ()
-    placed: tuple[str, ...] = ()  # waiting pods that only now would find a place
+    placed: tuple[str, ...] = ()  # waiting pods that would find a place only through the change
     errors: tuple[str, ...] = ()
     unreadable: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     pauses: tuple[str, ...] = ()
     cut: bool = False
-    left_behind: bool = False  # whether anything is not done when all waves are over
+    left_behind: bool = False  # whether anything remains undone after all waves
 
     @property
     def staying(self) -> tuple[DriftedNode, ...]:
@@ -221,7 +221,7 @@ def _stands(snapshot: Snapshot, claim: NodeClaim) -> bool:
 
 
 def _prices(fleet: Fleet) -> Mapping[str, NodeSize]:
-    """What each claim's node is now, by the catalogue as it is now: a change may take its type out of the list."""
+    """Each claim's current size, by the current catalogue: the change may remove its type from the list."""
     sizes = {}
     for claim in fleet.snapshot.claims.values():
         if not _stands(fleet.snapshot, claim):
@@ -330,7 +330,7 @@ def _costs(prices: Mapping[str, NodeSize], before: Snapshot, found: Outlook) -> 
     total = sum(size.price for size in prices.values())
     going = sum(prices[each.claim].price for each in found.departures if each.claim in prices)
     coming = sum(each.price for departure in found.departures for each in departure.successors)
-    # A successor may drift itself, where a window opens on a template that its own labels do not satisfy.
+    # A successor may drift itself, if a window opens on a template that its own labels do not satisfy.
     again = sum(each.price for each in found.departures if each.claim not in before.claims)
     return Costs(before=total, after=total - going + coming - again, going=going, coming=coming - again)
 
@@ -340,7 +340,7 @@ def _homeless(stays: Iterable[Stay]) -> tuple[Homeless, ...]:
 
 
 def _waiting(settings: Settings, supposed: Supposed) -> tuple[tuple[Homeless, ...], tuple[str, ...]]:
-    """Pending pods that lose their place by the change, and those that only gain one by it."""
+    """Pending pods that lose their place through the change, and those that gain one only through it."""
     placing = placement_settings(settings)
     before, after = (
         {

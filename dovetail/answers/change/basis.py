@@ -1,7 +1,7 @@
-"""The cluster that a change is laid over: as it is now, or as it was recorded.
+"""The cluster that a change is applied to: as it is now, or as it was recorded.
 
-A recording holds no cloud. What its catalogues say holds for every NodePool of the same NodeClass; a changed NodeClass
-cannot be judged there, because it is not known what it would resolve to.
+A recording has no cloud. Its catalogues hold for every NodePool of the same NodeClass; a changed NodeClass cannot be
+judged on a recording, because it is not known what it would resolve to.
 """
 
 import asyncio
@@ -31,8 +31,8 @@ _OURS: Final = frozenset({NODE_POOL_DRIFTED, REQUIREMENTS_DRIFTED, INSTANCE_TYPE
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Basis:
-    """A look, and what else a change needs. `raw`: one object of a kind as JSON, None where there is none; `paces`: how
-    long nodes took of late."""
+    """A look, and what else a change needs. `raw`: one object of a kind as JSON, None if there is none; `paces`: how
+    long nodes recently took."""
 
     look: Look
     raw: Callable[[str, str], Awaitable[Json | None]]
@@ -43,7 +43,7 @@ class Basis:
 
 @asynccontextmanager
 async def basis_of(settings: Settings, file: Path | None) -> AsyncIterator[Basis]:
-    """The recorded cluster where a file is named, else the cluster."""
+    """The recorded cluster if a file is named, else the live cluster."""
     if file is not None:
         recording = await asyncio.to_thread(read_recording, file)
         if not recording.objects:
@@ -58,7 +58,7 @@ async def basis_of(settings: Settings, file: Path | None) -> AsyncIterator[Basis
 
 
 def basis_in(world: World, look: Look, paces: Paces) -> Basis:
-    """A world that is open, as it was looked at."""
+    """An open world, with a look at it."""
     return Basis(
         look=look, raw=world.inspection.object, catalogues=world.catalogues, supposed=world.supposed, paces=paces
     )
@@ -112,7 +112,7 @@ class RecordedCatalogues:
         )
 
     async def drift(self, claim: NodeClaim) -> str:
-        """What the cloud had judged when the recording was made."""
+        """The cloud's judgement at the time of the recording."""
         condition = claim.condition(names.DRIFTED)
         drifted = condition is not None and condition.status == "True" and condition.reason not in _OURS
         return condition.reason if condition is not None and drifted else ""

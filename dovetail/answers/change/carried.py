@@ -1,7 +1,7 @@
-"""The file of a planned change on its way to a worker: in the query of a request that changes nothing.
+"""Carries the file of a planned change to a worker, in the query of a request that changes nothing.
 
-A request of another kind than GET would need another right than that to look. What the file holds stands in the API
-server's audit log, as it does when it is applied.
+Any request other than GET would need another right than the one to look. The file's content appears in the API server's
+audit log, as it does when it is applied.
 """
 
 import base64
@@ -15,7 +15,7 @@ MOST_CARRIED: Final = 40_000  # characters: a worker takes a line of 64 KiB
 
 
 def packed(text: str) -> str:
-    """The text, short and fit for a query; CommandFailed where it is too long for one."""
+    """The text, compressed and safe for a query; CommandFailed if it is too long for one."""
     if len(text.encode()) > MOST_BYTES:
         raise NotUnderstood(f"the file is larger than {MOST_BYTES // 1024} KiB; plan it in parts")
     found = base64.urlsafe_b64encode(zlib.compress(text.encode(), 9)).decode()
@@ -25,7 +25,7 @@ def packed(text: str) -> str:
 
 
 def unpacked(carried: str) -> str:
-    """The text again; of a few kilobytes that would become megabytes no more is unpacked than may be read."""
+    """The text again; of a few kilobytes that would unpack to megabytes, no more is unpacked than may be read."""
     try:
         reader = zlib.decompressobj()
         data = reader.decompress(base64.urlsafe_b64decode(carried), MOST_BYTES + 1)
@@ -34,5 +34,5 @@ def unpacked(carried: str) -> str:
         if not reader.eof:
             raise NotUnderstood("file: it cannot be unpacked: its end is missing")
         return data.decode()
-    except (ValueError, zlib.error) as error:  # wrong letters, and text that is no UTF-8
+    except (ValueError, zlib.error) as error:  # wrong characters, and text that is not UTF-8
         raise NotUnderstood(f"file: it cannot be unpacked: {error}") from None

@@ -1,7 +1,7 @@
-"""The objects of `dovetail plan -f FILE`: read, laid over those that stand, and judged as the API server would.
+"""The objects of `dovetail plan -f FILE`: read, applied to the existing ones, and judged as the API server would.
 
-The result is what the server would keep: defaults are filled in, and what it would refuse is one line that names file,
-object and field. As kubectl does by default, an unknown field is refused and not dropped in silence.
+The result is what the server would store: defaults are filled in, and a refusal is one line that names file, object and
+field. As kubectl does by default, an unknown field is refused and not silently dropped.
 """
 
 import sys
@@ -30,7 +30,7 @@ _KNOWN: Final = {kind.kind: kind for kind in KINDS}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Document:
-    """One object as the file has it. `place`: the file and the number of the document, for messages."""
+    """One object of the file. `place`: the file and the number of the document, for messages."""
 
     kind: str
     name: str
@@ -44,7 +44,7 @@ def called(file: Path) -> str:
 
 
 def text_of(file: Path) -> str:
-    """What stands in it; of one that is too large no more than shows that it is."""
+    """The file's text; of one that is too large, only as much as shows that."""
     try:
         if file == STANDARD_INPUT:
             return sys.stdin.read(MOST_BYTES + 1)
@@ -57,7 +57,8 @@ def text_of(file: Path) -> str:
 
 
 def documents_of(text: str, called: str, node_classes: frozenset[tuple[str, str]]) -> tuple[Document, ...]:
-    """The objects of a text that is called so. It takes up to a second: never on the event loop of a worker."""
+    """The objects of a text, which messages call `called`. It takes up to a second: never on the event loop of a
+    worker."""
     found: dict[tuple[str, str], Document] = {}
     for body in bodies_of(text, called):
         for item in _items(body.value):
@@ -73,7 +74,7 @@ def documents_of(text: str, called: str, node_classes: frozenset[tuple[str, str]
 
 
 def _items(body: Any) -> Iterator[Any]:
-    """The object, or those of a List; nothing for an empty document."""
+    """The object, or those of a List; none for an empty document."""
     if isinstance(body, dict) and body.get("kind") == "List" and isinstance(body.get("items"), list):
         yield from body["items"]
     elif body is not None:
@@ -101,7 +102,7 @@ def _document(body: Any, place: str, node_classes: frozenset[tuple[str, str]]) -
 
 
 def applied(document: Document, live: Json | None) -> Json:
-    """The object as it would stand once the document is applied to the one that stands."""
+    """The object as it would be once the document is applied to the existing one."""
     body = _new(document) if live is None else _changed(document, live)
     kind = _KNOWN.get(document.kind)
     if kind is None:
@@ -119,7 +120,7 @@ def _admitted(kind: ResourceKind, document: Document, body: Json, live: Json | N
     given = document.body.get("spec")
     try:
         model = parse(kind.model, body)
-    except InvalidObject as error:  # what is missing may only have been misspelt
+    except InvalidObject as error:  # a missing field may only have been misspelt
         unknown = _named_unknown(unknown_to(kind.model.model_fields["spec"].annotation, given, "spec"))
         raise InvalidObject(error.kind, error.name, (*unknown, *error.problems)) from None
     kept = model.as_object()
@@ -143,7 +144,7 @@ def _refuse_change(kind: ResourceKind, live: Json, body: Json) -> None:
     try:
         before = parse(kind.model, live)
     except InvalidObject:
-        return  # one that breaks the rules already may be changed
+        return  # an object that already breaks the rules may be changed
     refuse_change(before, parse(kind.model, body))
 
 
@@ -162,12 +163,12 @@ def _changed(document: Document, live: Json) -> Json:
         before = ((last or {}).get("metadata") or {}).get(key) or {}
         metadata[key] = _merged(given.get(key) or {}, stands.get(key) or {}, before)
     if last is None:
-        # Nobody takes this field back: the server refuses to make a static pool of another, or the other way round.
+        # This field cannot be reverted: the server refuses to make another pool static, or the other way round.
         kept = {key: value for key, value in (live.get("spec") or {}).items() if key == "replicas"}
         spec = {**kept, **(document.body.get("spec") or {})}
     else:
         spec = _merged(document.body.get("spec") or {}, live.get("spec") or {}, last.get("spec") or {})
-    # Another version than that of the object that stands, for those who remember one by it.
+    # Another version than that of the existing object, for code that caches by version.
     metadata["resourceVersion"] = str(int(stands.get("resourceVersion") or 0) + 1)
     return {**live, "metadata": metadata, "spec": spec}
 
@@ -182,8 +183,8 @@ def _last_applied(live: Json) -> Json | None:
 
 
 def _merged(given: Json, live: Json, before: Json) -> Json:
-    """The object as kubectl apply would leave it: the file's fields, the fields that the file never named, and none of
-    those that it no longer names."""
+    """The object after kubectl apply: the file's fields and those that the file never named, but none that it no longer
+    names."""
     kept = {key: value for key, value in live.items() if key not in before or key in given}
     for key, value in given.items():
         inner = live.get(key)
@@ -200,7 +201,7 @@ def _without_status(body: Json) -> Json:
 
 
 def unknown_to(hint: Any, given: Any, path: str) -> Iterator[str]:
-    """The fields of an object that cannot be read that its model does not know. `hint`: the type of what was given."""
+    """The fields of an unreadable object that its model does not know. `hint`: the type of what was given."""
     if isinstance(given, list):
         for number, one in enumerate(given):
             yield from unknown_to(hint, one, f"{path}[{number}]")
@@ -217,7 +218,7 @@ def unknown_to(hint: Any, given: Any, path: str) -> Iterator[str]:
 
 
 def _models_in(hint: Any) -> Iterator[type[ApiModel]]:
-    """The models that a type is made of: itself, or what may be in it."""
+    """The models that a type consists of: itself, or what it may contain."""
     if isinstance(hint, type) and issubclass(hint, ApiModel):
         yield hint
     for part in get_args(hint):
@@ -225,7 +226,7 @@ def _models_in(hint: Any) -> Iterator[type[ApiModel]]:
 
 
 def _unknown(given: Any, kept: Any, path: str) -> Iterator[str]:
-    """The fields that the API server would not keep."""
+    """The fields that the API server would not store."""
     if isinstance(given, dict) and isinstance(kept, dict):
         for key, value in given.items():
             if value is None:

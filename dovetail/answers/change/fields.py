@@ -1,7 +1,7 @@
 """Which fields of an object change, one line each.
 
-Lists of objects are compared by the name that their items go by (a requirement's key, a taint's key and effect), so
-that an entry that was put first is no change of all others. Lists of plain values are one value.
+Lists of objects are compared by what identifies their items (a requirement's key, a taint's key and effect), so that
+inserting an entry at the front does not change all others. Lists of plain values are one value.
 """
 
 from collections.abc import Iterator, Mapping
@@ -10,14 +10,14 @@ from typing import Any, Final
 
 from dovetail.model.values.json import Json
 
-# What upkeep writes, and kubectl's own note: neither is anybody's intent.
+# What upkeep writes, and kubectl's own annotation: nobody intends either.
 _NOTES: Final = "kubectl.kubernetes.io/"
 _HASHES: Final = ("-hash", "-hash-version")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FieldChange:
-    """One field. `before` is None where it is new, `after` where it goes away."""
+    """One field. `before` is None if it is new, `after` if it is removed."""
 
     path: str
     before: str | None

@@ -1,7 +1,7 @@
-"""`dovetail forecast`: what time alone will bring, in its order.
+"""`dovetail forecast`: what will happen through time alone, in order.
 
-Nothing else is assumed to change: no pod comes or goes, nothing is applied. Consolidation is not foretold, for it
-follows from pods.
+Nothing else is assumed to change: no pod is created or deleted, nothing is applied. Consolidation is not forecast,
+because it follows from pods.
 """
 
 import asyncio
@@ -34,7 +34,7 @@ class ComingAnswer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StayingAnswer:
-    """A drifted node that nothing within this time lets go."""
+    """A drifted node that nothing in this period lets leave."""
 
     node: str
     pool: str
@@ -55,7 +55,7 @@ class ForecastAnswer:
 
 
 async def forecast_on(basis: Basis, ahead: float, pool: str = "") -> ForecastAnswer:
-    """The cluster's days to come, or those of one pool."""
+    """The next days of the cluster, or of one pool."""
     look, snapshot = basis.look, await standing(basis)
     if pool and pool not in snapshot.pools:
         raise CommandFailed(f"NodePool {pool}: there is no such NodePool")

@@ -1,4 +1,4 @@
-"""`dovetail plan -f FILE`: from the objects of the file to what is printed."""
+"""`dovetail plan -f FILE`: from the file's objects to the printed answer."""
 
 import asyncio
 
@@ -10,7 +10,7 @@ from dovetail.answers.change.text import change_markdown, change_text
 
 
 async def change_on(basis: Basis, documents: tuple[Document, ...], ahead: float) -> ChangeAnswer:
-    """What these objects would bring about there."""
+    """What these objects would cause there."""
     supposed = await suppose(basis, documents)
     return await asyncio.to_thread(change_answer, basis, supposed, supposed.before.now + ahead)
 

@@ -1,8 +1,8 @@
-"""YAML that a stranger may have written, read within limits.
+"""Reads YAML that anybody may have written, within limits.
 
-YAML can ask for more than it holds: aliases of aliases that stand for billions of values, numbers whose reading takes
-the square of their digits, brackets as deep as the stack. All of it is measured on the stream of events, before a value
-is made. What Kubernetes would not keep as JSON is refused by the document and the line where it stands.
+A small YAML text can be costly: aliases of aliases stand for billions of values, parsing a number takes the square of
+its digits, brackets nest as deep as the stack. All of it is measured on the stream of events, before a value is made.
+What Kubernetes could not store as JSON is refused with its document and line.
 """
 
 from collections.abc import Callable, Iterator
@@ -25,20 +25,20 @@ _KNOWN_TAGS: Final = frozenset(
     {None, "!", *(_TAGS + name for name in ("str", "int", "float", "bool", "null", "map", "seq"))}
 )
 
-# The C parser, which every wheel has; another build of PyYAML only takes longer.
+# The C parser, which every wheel has; other builds of PyYAML are only slower.
 _Loader: Final = cast("type[yaml.SafeLoader]", type("_Loader", (getattr(yaml, "CSafeLoader", yaml.SafeLoader),), {}))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Body:
-    """What one document says. `place`: the file, the document and its first line, for messages."""
+    """The content of one document. `place`: the file, the document and its first line, for messages."""
 
     value: Any
     place: str
 
 
 class _Refused(Exception):
-    """What is wrong, and in which line."""
+    """What is wrong, and on which line."""
 
     def __init__(self, message: str, line: int) -> None:
         super().__init__(message)
@@ -46,7 +46,7 @@ class _Refused(Exception):
 
 
 def bodies_of(text: str, called: str) -> list[Body]:
-    """The documents of a text that is called so; NotUnderstood where one of them cannot be read."""
+    """The documents of a text, which messages call `called`; NotUnderstood if one of them cannot be read."""
     name = one_line(called)
     if len(text) > MOST_BYTES or len(text.encode(errors="replace")) > MOST_BYTES:
         raise NotUnderstood(f"{name}: it is larger than {MOST_BYTES // 1024} KiB; plan it in parts")
@@ -72,7 +72,7 @@ def bodies_of(text: str, called: str) -> list[Body]:
 
 
 def _values(text: str) -> Iterator[tuple[Any, int]]:
-    """Each document with the line where it begins."""
+    """Each document with the line on which it begins."""
     loader = _Loader(text)
     try:
         while loader.check_node():
@@ -85,7 +85,7 @@ def _values(text: str) -> Iterator[tuple[Any, int]]:
 
 @dataclass(slots=True)
 class _Open:
-    """A list or a mapping that has not ended. `height`: the levels in it, its own among them."""
+    """A list or a mapping that has not ended. `height`: its levels, including its own."""
 
     anchor: str | None
     size: int = 1
@@ -94,7 +94,7 @@ class _Open:
 
 @dataclass(slots=True)
 class _Weigher:
-    """Counts what a text stands for while its events go by."""
+    """Counts the values that a text stands for, event by event."""
 
     document: int = 0
     _values: int = 0
@@ -157,7 +157,7 @@ def _check_tag(tag: str | None, line: int) -> None:
 
 
 def _check_keys(value: Any, path: str, line: int) -> None:
-    """JSON has texts as keys alone."""
+    """JSON allows only strings as keys."""
     if isinstance(value, dict):
         for key, inner in value.items():
             if not isinstance(key, str):
@@ -172,7 +172,7 @@ _Made = Callable[[yaml.SafeLoader, yaml.ScalarNode], Any]
 
 
 def _checked(make: _Made) -> _Made:
-    """A number, or a truth: one that 64 bits hold."""
+    """A number that fits 64 bits, or a boolean."""
 
     def made(loader: yaml.SafeLoader, node: yaml.ScalarNode) -> Any:
         line = node.start_mark.line + 1
@@ -193,7 +193,7 @@ def _checked(make: _Made) -> _Made:
 
 
 def _text(loader: yaml.SafeLoader, node: yaml.ScalarNode) -> Any:
-    """A moment stays the text that it is, as in kubectl."""
+    """A timestamp stays text, as in kubectl."""
     return loader.construct_scalar(node)
 
 

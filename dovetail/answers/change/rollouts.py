@@ -12,24 +12,24 @@ from dovetail.model.values.time import format_time, parse_time
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepAnswer:
-    """One step; times in RFC 3339, as they would be if every gate passes and each question is answered at once. What
-    does not come within the time that was looked at has none."""
+    """One step; times in RFC 3339, if every gate passes and each question is answered at once. What does not happen
+    within the outlook has no time."""
 
     name: str
     to: str
-    nodes: int  # that it lets be at the target
-    begins: str  # when its nodes may go, by the roll-out alone
-    goes: str | None = None  # when the first of them does, by windows, budgets and all else
+    nodes: int  # that it allows at the target
+    begins: str  # when its nodes may leave, by the roll-out alone
+    goes: str | None = None  # when the first of them leaves, by windows, budgets and everything else
     ready: str | None = None  # when all of them are
     soaked: str | None = None
     asks: bool = False  # whether a person is asked before the next step
-    expires: str | None = None  # of the question, where it is asked at that time
+    expires: str | None = None  # of the question, if it is asked at that time
     complete: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RolloutAnswer:
-    """One roll-out. `policy`: by which it would be made, or was; empty where a person made it."""
+    """One roll-out. `policy`: the one that would create it, or did; empty if a person did."""
 
     name: str
     pool: str
@@ -107,7 +107,7 @@ def _course(step: StepAnswer, earliest: str) -> str:
 
 
 def _within(step: StepAnswer) -> str:
-    """How long the question stands."""
+    """How long the question stays open."""
     if step.expires is None or step.soaked is None:
         return ""
     return f", for {duration_text(round(parse_time(step.expires) - parse_time(step.soaked)))}"

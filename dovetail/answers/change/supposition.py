@@ -1,8 +1,8 @@
-"""The cluster as it would stand a moment after the documents are applied, before anything moves.
+"""The cluster as it would be just after the documents are applied, before anything moves.
 
-Nothing is foretold here by rules of its own. Upkeep's functions write what they would write, on a snapshot: the hashes
-of pools and claims, the conditions of pools, the verdict on each claim's drift. The cloud answers for a changed
-NodeClass as it would after it was applied.
+There are no rules of its own here. Upkeep's own functions run on a snapshot: they write the hashes of pools and claims,
+the conditions of pools, and whether each claim has drifted. The cloud answers for a changed NodeClass as it would once
+it was applied.
 """
 
 import asyncio
@@ -29,12 +29,12 @@ from dovetail.ports.failures import Failure
 from dovetail.settings.deciding import well_known_labels
 from dovetail.wiring.world import recorded_view
 
-TURN: Final = 50  # claims that are judged between two turns of the event loop
+TURN: Final = 50  # claims judged between two turns of the event loop
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChangedObject:
-    """One object of the file, as it stands and as it would. `faults`: why it could not be used once it is applied."""
+    """One object of the file, as it is and as it would be. `faults`: why it could not be used once applied."""
 
     kind: str
     name: str
@@ -45,7 +45,7 @@ class ChangedObject:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Supposed:
-    """Two snapshots of one moment: as it is, and as it would be. Drift has been judged in both."""
+    """Two snapshots of one moment: as it is, and as it would be, both with drift judged."""
 
     before: Snapshot
     after: Snapshot
@@ -54,7 +54,7 @@ class Supposed:
 
 
 async def suppose(basis: Basis, documents: Sequence[Document]) -> Supposed:
-    """Lay the documents over it."""
+    """Apply the documents to the basis."""
     found = [await _changed(basis, document) for document in documents]
     pools = {each.name: each.after for each in found if each.kind == POOL}
     classes = [each.after for each in found if each.kind != POOL]
@@ -99,12 +99,12 @@ def _read(pools: Mapping[str, Json], now: float) -> dict[str, NodePool]:
     for fault in view.unreadable():
         raise CommandFailed(f"{fault.kind} {fault.name}: {fault.field}: {fault.message}")
     found = dict(view.snapshot().pools)
-    assert found.keys() == pools.keys()  # what was admitted can be read
+    assert found.keys() == pools.keys()  # what the server would admit can be read
     return found
 
 
 async def _with_pools(stands: Snapshot, changed: Mapping[str, NodePool], catalogues: Catalogues) -> Snapshot:
-    """The pools in their places, hashed, listed and judged as upkeep does it."""
+    """The snapshot with the changed pools, hashed, listed and judged as upkeep does it."""
     snapshot = replace(stands, pools={**stands.pools, **changed})
     snapshot = _hashed(snapshot)
     listed = await with_catalogues(lambda: snapshot, catalogues)
@@ -134,7 +134,7 @@ async def _judged(snapshot: Snapshot, catalogues: Catalogues, basis: Basis) -> t
     claims, errors = dict(snapshot.claims), list[str]()
     for number, (name, claim) in enumerate(snapshot.claims.items()):
         if number % TURN == 0:
-            await asyncio.sleep(0)  # a worker that is asked has heartbeats to send
+            await asyncio.sleep(0)  # the worker has heartbeats to send
         pool = snapshot.pools.get(claim.labels.get(names.NODE_POOL, ""))
         if pool is None or claim.deleting_since is not None or not snapshot.is_ours(claim.node_class):
             continue

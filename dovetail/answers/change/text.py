@@ -11,11 +11,11 @@ from dovetail.answers.wording import duration_text, plural, price_text, shown, w
 from dovetail.model.values.time import parse_time
 
 MOST: Final = 10
-LEAST: Final = 0.00005  # dollars an hour: what is shown has four digits
+LEAST: Final = 0.00005  # dollars an hour: four digits are shown
 
 
 def change_text(answer: ChangeAnswer, *, diff: bool = False) -> str:
-    """The answer for a terminal. `diff`: every node that changes, as a line for what leaves and lines for what
+    """The answer for a terminal. `diff`: for every node that changes, a line for what leaves and lines for what
     comes."""
     return "\n".join(_lines(answer, diff))
 
@@ -90,7 +90,7 @@ def effect_lines(answer: ChangeAnswer) -> Iterator[str]:
 
 
 def _pace_lines(answer: ChangeAnswer) -> Iterator[str]:
-    """How long a node takes, and how that is known; what several NodePools share once."""
+    """How long a node takes, and how that is known; NodePools with the same pace share a line."""
     pools: dict[str, list[str]] = {}
     for pace in answer.paces:
         known = {
@@ -122,7 +122,7 @@ def counted(sizes: Sequence[NodeSize]) -> str:
 
 
 def saving_text(costs: Costs) -> str:
-    """Less or more, an hour and a month."""
+    """How much less or more per hour and per month."""
     more = -costs.saved
     if abs(more) < LEAST:
         return "the same price"
@@ -155,7 +155,7 @@ def trouble_lines(answer: ChangeAnswer) -> Iterator[str]:
 
 
 def diff_lines(answer: ChangeAnswer) -> Iterator[str]:
-    """Every node that leaves, with those that replace it, in the order of the waves."""
+    """Every node that leaves, with its replacements, in the order of the waves."""
     number: int | None = None
     for node in answer.nodes:
         if node.wave != number and node.wave is not None:
@@ -176,7 +176,7 @@ def size_text(size: NodeSize) -> str:
 
 
 def change_markdown(answer: ChangeAnswer) -> str:
-    """The answer for a comment on a pull request: the verdict, the figures, then the details folded away."""
+    """The answer for a comment on a pull request: the verdict, the figures, then the details, collapsed."""
     return "\n".join(_markdown(answer))
 
 

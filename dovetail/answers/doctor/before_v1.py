@@ -1,4 +1,4 @@
-"""What clusters still have of Karpenter before v1: nobody reads it any more, and nothing else says so."""
+"""What clusters still have from Karpenter before v1: nothing reads it any more, and nothing else reports it."""
 
 from typing import Final
 
@@ -19,7 +19,7 @@ _WAYS: Final = {
 
 
 def old_objects_checks(facts: ClusterFacts) -> tuple[Check, ...]:
-    """Kinds and settings of which there are some."""
+    """Old kinds and settings that still exist."""
     return tuple(
         warned(f"{NAME}: {kind}", f"{kind} {name}: nobody reads it", _WAYS.get(kind, _NODE_CLASS))
         for kind, name in sorted(each.split() for each in facts.left_behind)
@@ -27,7 +27,7 @@ def old_objects_checks(facts: ClusterFacts) -> tuple[Check, ...]:
 
 
 def old_annotations_checks(snapshot: Snapshot) -> tuple[Check, ...]:
-    """Pods and nodes that are believed to be protected and are not."""
+    """Pods and nodes that people believe to be protected and that are not."""
     pods = [f"Pod {pod.name}" for pod in snapshot.pods.values() if names.DO_NOT_EVICT in (pod.annotations or ())]
     nodes = [f"Node {node.name}" for node in snapshot.nodes.values() if names.DO_NOT_CONSOLIDATE in node.annotations]
     kinds = ((names.DO_NOT_EVICT, sorted(pods)), (names.DO_NOT_CONSOLIDATE, sorted(nodes)))

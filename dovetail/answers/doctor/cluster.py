@@ -1,7 +1,7 @@
 """The checks of `dovetail doctor` on the cluster and its cloud.
 
-Rights, kinds and the clock are asked of the API server itself; what cannot be read and which pools cannot be listed is
-reported by the view and the catalogues, as the planners see them.
+The API server itself is asked for rights, kinds and the clock; the view and the catalogues report what cannot be read
+and which pools cannot be listed, as the planners see them.
 """
 
 import asyncio
@@ -31,9 +31,9 @@ from dovetail.wiring.world import World
 CLOCK_WARNS: Final = 2.0
 CLOCK_FAILS: Final = 15.0
 CLOUD_SECONDS: Final = 20.0
-OF_PLACES: Final = "patch pods/status"  # the one right without which nothing else suffers
+OF_PLACES: Final = "patch pods/status"  # the one right that nothing else depends on
 NOTHING_FOR_IT: Final = "no node is made for this pool, and none is consolidated"
-SHOWN: Final = 10  # of the objects that are left out
+SHOWN: Final = 10  # of the objects that are set aside
 SHOWN_WORDS: Final = 200
 
 
@@ -73,7 +73,7 @@ def clock_check(facts: ClusterFacts) -> Check:
 
 
 def _fitness(world: World) -> Check:
-    """Whether a worker that sees what we see from here would act."""
+    """Whether a worker that sees the same as we do would act."""
     why = world.why_unfit()
     if not why:
         return fine("alone", "no Karpenter runs in this cluster")
@@ -123,7 +123,7 @@ async def _view(world: World, settings: Settings, ready: Awaitable[None]) -> tup
 
 
 def launches_check(snapshot: Snapshot) -> Check:
-    """What the cloud answers to launches: a call that only looks is allowed where one that launches is refused."""
+    """How the cloud answers launches: it may allow calls that only look and refuse those that launch."""
     found = {claim.name: refusal_of(claim) for claim in snapshot.claims.values() if snapshot.is_ours(claim.node_class)}
     refused = [f"NodeClaim {name}: {words}" for name, words in sorted(found.items()) if words]
     if not refused:
@@ -144,7 +144,7 @@ def _watches(world: World) -> Check:
 
 
 def _moves(world: World, settings: Settings) -> tuple[Check, ...]:
-    """Whether the right to change Deployments is kept to moves; without that nobody is moved."""
+    """Whether the right to change Deployments is limited to moves; otherwise no pod is moved."""
     if not settings.moves or world.deployments is None:
         return ()
     if world.view.moves().is_guarded:
@@ -154,7 +154,7 @@ def _moves(world: World, settings: Settings) -> tuple[Check, ...]:
 
 
 def _pauses(snapshot: Snapshot) -> Check:
-    """What a person has paused; nobody should find out a week later."""
+    """What a person has paused, so that it does not stay unnoticed for a week."""
     lines = pause_lines(snapshot)
     if not lines:
         return fine("pauses", "nothing is paused")
@@ -211,7 +211,8 @@ async def _pool(world: World, pool: NodePool) -> Check:
 
 
 async def _places(world: World, snapshot: Snapshot) -> tuple[Check, ...]:
-    """Whether this cloud can see the instances at all: in another region or account they would all seem to be gone."""
+    """Whether this cloud can see the instances at all: from another region or account they would all seem to be
+    gone."""
     claim = next((claim for _, claim in sorted(snapshot.claims.items()) if claim.provider_id), None)
     try:
         async with asyncio.timeout(CLOUD_SECONDS):

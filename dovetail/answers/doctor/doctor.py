@@ -1,7 +1,7 @@
 """`dovetail doctor`: is everything there that Dovetail needs?
 
-Asked when something does not move, and after an installation. Every check is made although others fail, and each that
-does not hold says what to do. A check that cannot be made because of another says so and is not counted as failed.
+Used when something does not move, and after an installation. Every check is made even if others fail, and each that
+fails says what to do. A check that another one prevents says so and does not count as failed.
 """
 
 import asyncio
@@ -26,12 +26,12 @@ NO_TEMPORAL = "the Temporal server does not answer"
 OF_TEMPORAL = "search attributes, payloads, retention, identity, Scheduler, Caretaker, Interruptions, workers, planning"
 AWAY_ADVICE = "nothing begins or goes on until it answers: docs/temporal-outages.md"
 
-Seen = asyncio.Future[ClusterSeen]  # by one half of the checks, for the other
+Seen = asyncio.Future[ClusterSeen]  # set by one half of the checks, for the other
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DoctorAnswer:
-    """All checks, in the order in which a person would look."""
+    """All checks, in the order in which a person would look at them."""
 
     cluster: str
     checks: tuple[Check, ...]
@@ -44,7 +44,7 @@ async def doctor(settings: Settings) -> DoctorAnswer:
 
 
 async def preflight(settings: Settings) -> DoctorAnswer:
-    """What can be known before an installation: nothing of it is expected to run yet."""
+    """What can be checked before an installation, when nothing of it runs yet."""
     seen: Seen = asyncio.get_running_loop().create_future()
     temporal, cluster = await asyncio.gather(_temporal_before(settings, seen), _cluster_before(settings, seen))
     return DoctorAnswer(cluster=settings.cluster, checks=(*temporal, *cluster))
@@ -85,7 +85,7 @@ async def doctor_of_worker(settings: Settings, world: World, client: Client | No
 
 
 async def _temporal_of_worker(client: Client | None, cluster: str, seen: ClusterSeen) -> tuple[Check, ...]:
-    """Asked once whether it answers: one that does not has one fault, and not as many as there are checks."""
+    """Check once whether Temporal answers: if not, that is one fault, not one for each check."""
     why = await silence_of(client, cluster) if client is not None else "the worker is not connected"
     if client is None or why:
         return failed("Temporal server", why, AWAY_ADVICE), rest_skipped("Temporal", NO_TEMPORAL, OF_TEMPORAL)

@@ -6,7 +6,7 @@ from typing import Literal
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Check:
-    """One check. `advice`: what to do, where it does not hold."""
+    """One check. `advice`: what to do if it fails."""
 
     name: str
     verdict: Literal["holds", "warns", "fails", "skipped"]
@@ -34,5 +34,5 @@ def skipped(name: str, found: str) -> Check:
 
 
 def rest_skipped(of: str, why: str, names: str) -> Check:
-    """Several checks that cannot be made because of one thing: a short name, and in the text which they are."""
+    """Several checks that one thing prevents: under a short name, with a text that lists them."""
     return skipped(f"rest of {of}", f"{why}; not checked: {names}")

@@ -1,4 +1,4 @@
-"""The check of `dovetail doctor` on whose the workflows under the cluster's name are."""
+"""The check of `dovetail doctor` on whose workflows run under the cluster's name."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -14,9 +14,9 @@ NAME: Final = "identity"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterSeen:
-    """What of the cluster bears on the checks of Temporal."""
+    """What the checks of Temporal need to know of the cluster."""
 
-    cluster_uid: str = ""  # empty: there is no cluster to ask
+    cluster_uid: str = ""  # empty: no cluster to ask
     reads_queue: bool = False  # workers with these settings read the cloud's queue of warnings
 
 

@@ -1,6 +1,6 @@
-"""Which objects make a decision fail, so that it goes on without them?
+"""Which objects make a decision fail, so that it continues without them?
 
-Asked of the decisions themselves, on the cluster as it is now: what they set aside here they set aside in the worker.
+The decisions themselves run on the cluster as it is now: what they set aside here they also set aside in the worker.
 """
 
 import asyncio
@@ -21,7 +21,7 @@ from dovetail.settings.settings import Settings
 from dovetail.wiring.world import World
 
 NAME: Final = "objects that cannot be judged"
-SECONDS: Final = 20.0  # for each of the two decisions; then those that it has met are named
+SECONDS: Final = 20.0  # for each of the two decisions; after that, those found so far are named
 SHOWN: Final = 10
 
 
@@ -48,6 +48,6 @@ def unjudged_now(snapshot: Snapshot, settings: Settings) -> tuple[Unjudged, ...]
 
 
 def _deadline() -> Callable[[], bool]:
-    """Whether a decision that begins now has had its time."""
+    """A function that says whether a decision that begins now has used up its time."""
     until = time.monotonic() + SECONDS
     return lambda: time.monotonic() >= until

@@ -1,7 +1,7 @@
-"""The checks of `dovetail doctor --preflight` on a cluster and a cloud in which nothing of ours runs yet.
+"""The checks of `dovetail doctor --preflight` on a cluster and a cloud where nothing of ours runs yet.
 
-Made with the credentials of the caller: they are the worker's only where the command runs as the worker will. What
-is missing and made by the installation itself is no failure.
+Made with the caller's credentials, which are the worker's only if the command runs as the worker will. What is missing
+but comes with the installation is not a failure.
 """
 
 import asyncio
@@ -35,7 +35,7 @@ async def _server(world: World) -> tuple[Check, ...]:
 
 
 def _kinds(facts: ClusterFacts) -> Check:
-    """Missing ones come with the chart of the definitions."""
+    """Missing kinds come with the chart of the definitions."""
     found = kinds_check(facts)
     if found.verdict != "fails":
         return found
@@ -43,7 +43,7 @@ def _kinds(facts: ClusterFacts) -> Check:
 
 
 def _alone(world: World) -> Check:
-    """Two that plan the same nodes would undo each other's work."""
+    """Two programs that plan the same nodes would undo each other's work."""
     why = world.why_unfit()
     if not why:
         return fine("alone", "no Karpenter runs in this cluster")
@@ -64,7 +64,7 @@ async def cloud_rights_check(world: World) -> Check:
 
 
 def rights_check(asked: tuple[Rehearsed, ...]) -> Check:
-    """What the dry runs came to."""
+    """The result of the dry runs."""
     refused = [each for each in asked if each.allowed is False]
     if refused:
         advice = "the policies stand in deploy/; run this with the credentials that workers will have"

@@ -1,4 +1,4 @@
-"""Can what roll-outs and policies ask of Prometheus be known?"""
+"""Can roll-outs and policies get their answers from Prometheus?"""
 
 from collections.abc import Iterator
 from typing import Final
@@ -18,8 +18,8 @@ _ADVICE: Final = "see DOVETAIL_PROMETHEUS_URL of the workers, the token and the 
 
 
 async def prometheus_check(world: World, snapshot: Snapshot) -> tuple[Check, ...]:
-    """Nothing where nobody asks. What workers were answered stands in the objects; where the settings of this process
-    name a Prometheus too, it is asked."""
+    """No check if nothing asks Prometheus. The answers that workers got are in the objects; if the settings of this
+    process name a Prometheus too, it is asked."""
     number, unknown = len(questions_of(snapshot)), list(_unknown(snapshot))
     if world.metrics is None and not number:
         return ()

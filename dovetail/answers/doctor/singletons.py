@@ -1,7 +1,7 @@
 """The checks of `dovetail doctor` on the workflows that never end: does each run, and do its work?
 
-"Runs" says little: a workflow task that fails again and again, a step that fails at each attempt, a step whose worker
-has died and a workflow that begins anew every minute all belong to a workflow that runs.
+"Runs" means little: the workflow task may fail again and again, a step may fail at each attempt, a step's worker may
+have died, or the workflow may begin anew every minute, and the workflow still runs.
 """
 
 import asyncio
@@ -23,17 +23,18 @@ from dovetail.connection.owner import described_or_none
 from dovetail.connection.temporal import ANSWER_SECONDS
 from dovetail.workflows.converter import UnreadablePayload
 
-SILENT_SECONDS: Final = 90.0  # an idle step beats once in 48 s; after a minute of silence Temporal gives it to another
+SILENT_SECONDS: Final = 90.0  # an idle step sends a heartbeat every 48 s; after a silent minute Temporal reassigns it
 ENDED_WITHIN_SECONDS: Final = 3600.0
 PLANNERS: Final = frozenset(LOOPS) - {"watch_interruptions"}
-LIFE_SECONDS: Final = 8.0  # for an answer of a workflow; a worker that lives may be busy
+LIFE_SECONDS: Final = 8.0  # for a workflow's answer; a live worker may be busy
 ENDED: Final = ("Failed", "Terminated", "TimedOut")
 
 STARTED: Final = PendingActivityState.PENDING_ACTIVITY_STATE_STARTED
 
 
 async def singleton_check(client: Client, name: str, identity: str, *, wanted: bool = True) -> Check:
-    """Whether it runs, goes on, and has not begun anew again and again. `wanted`: a worker should have started it."""
+    """Whether it runs, makes progress, and does not begin anew again and again. `wanted`: a worker should have started
+    it."""
     described = await decoded_or_none(client, identity)
     if described is None:
         if not wanted:
@@ -53,7 +54,7 @@ async def singleton_check(client: Client, name: str, identity: str, *, wanted: b
 
 
 async def decoded_or_none(client: Client, identity: str) -> WorkflowExecutionDescription | None:
-    """The workflow's latest run with readable payloads; None where there was none."""
+    """The workflow's latest run with readable payloads; None if there was none."""
     described = await described_or_none(client, identity)
     if described is not None:
         await decode(client, described.raw_description)
@@ -75,24 +76,24 @@ def _failing_steps(described: WorkflowExecutionDescription) -> list[str]:
 
 
 def _looks_again(pending: PendingActivityInfo) -> bool:
-    """A step that only looks again later is not failing."""
+    """Whether the step only looks again later, which is not a failure."""
     return pending.last_failure.application_failure_info.type == "NotYet"
 
 
 async def _failing_loops(client: Client, identity: str) -> list[str]:
-    """The loops that have failed and wait, as the workflow's own details say."""
+    """The loops that have failed and wait, by the workflow's own details."""
     try:
         async with asyncio.timeout(ANSWER_SECONDS):
             found = await client.get_workflow_handle(identity).query("__temporal_workflow_metadata")
     except (TimeoutError, RPCError, UnreadablePayload):
-        return []  # the checks of workers and payloads say that nobody answers, or unreadably
+        return []  # the checks of workers and payloads report missing or unreadable answers
     details = str(getattr(found, "current_details", ""))
     marked = [line for line in details.splitlines() if line.startswith("- **") and " fails** (" in line]
     return [line.removeprefix("- ").replace("**", "") for line in marked]
 
 
 async def _often_ended(client: Client, name: str, identity: str) -> Check | None:
-    """Runs that did not end by beginning as new; None where there are none in the last hour."""
+    """Runs that ended without continuing as new; None if there are none in the last hour."""
     since = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() - ENDED_WITHIN_SECONDS))
     states = ", ".join(f"'{state}'" for state in ENDED)
     query = f"WorkflowId = '{identity}' AND ExecutionStatus IN ({states}) AND CloseTime > '{since}'"
@@ -108,14 +109,14 @@ async def _often_ended(client: Client, name: str, identity: str) -> Check | None
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LifeSigns:
-    """What shows that workers live, beyond that they polled a short time ago: a poll may be a dead worker's last."""
+    """Proof that workers live. A recent poll is not enough: it may have been a dead worker's last."""
 
-    answers: bool | None  # a worker of workflows has answered a question; None: there is nobody to ask
-    silent: str  # the step of a planner that nobody works on, and for how long; empty where there is none
+    answers: bool | None  # a workflow worker has answered a question; None: there is no workflow to ask
+    silent: str  # the planner's step that no worker executes, and for how long; empty if there is none
 
 
 async def life_signs(client: Client, identities: tuple[str, ...]) -> LifeSigns:
-    """Ask the first of the singletons that run, and look at the heartbeats of the steps of all."""
+    """Ask the first running singleton, and look at the heartbeats of the steps of all."""
     running = [d for d in [await decoded_or_none(client, one) for one in identities] if d is not None]
     running = [one for one in running if one.status == WorkflowExecutionStatus.RUNNING]
     pending = [step for one in running for step in one.raw_description.pending_activities]
@@ -129,14 +130,14 @@ async def _answers(client: Client, identity: str) -> bool:
         async with asyncio.timeout(LIFE_SECONDS):
             await client.get_workflow_handle(identity).query("__temporal_workflow_metadata")
     except UnreadablePayload:
-        return True  # somebody has answered
+        return True  # it has answered
     except (TimeoutError, RPCError):
         return False
     return True
 
 
 def _silence(step: PendingActivityInfo) -> str:
-    """How long nobody has worked on the step; empty where somebody does, or where it waits for its next attempt."""
+    """How long no worker has executed the step; empty if one does, or if it waits for its next attempt."""
     if step.state == STARTED:
         heard = max(step.last_heartbeat_time.ToSeconds(), step.last_started_time.ToSeconds())
     else:

@@ -1,8 +1,8 @@
 """Which findings of `dovetail doctor` must stop a new version before it is given work.
 
-Those that a version can have by itself: a right, a credential, a definition or a key that it needs and this cluster
-does not give it. What the version before is guilty of stops none, or no version could mend it: a singleton that hangs,
-a pool whose launches were stopped, a NodeClass that is not ready.
+Those that the new version itself causes: a right, a credential, a definition or a key that it needs and this cluster
+does not give it. Faults that existed before it stop none, or no version could fix them: a singleton that hangs, a pool
+whose launches were stopped, a NodeClass that is not ready.
 """
 
 import asyncio
@@ -26,7 +26,7 @@ STOPPING: Final = frozenset(
 
 
 async def stopping(settings: Settings, world: World, client: Client | None) -> tuple[str, ...]:
-    """What must stop the version of the worker that asks, each with what to do."""
+    """What must stop this worker's version, each with what to do."""
     answer, rights = await asyncio.gather(doctor_of_worker(settings, world, client), cloud_rights_check(world))
     return tuple(
         f"{check.name}: {check.found} ({check.advice})"

@@ -1,7 +1,7 @@
 """The checks of `dovetail doctor` on Temporal: attributes, retention, singletons, workers.
 
-Everything is asked of the server directly; nothing but the number of clusters is taken from visibility lists. A
-workflow task that fails again and again is looked for by name: such a workflow counts as running and does nothing.
+Everything is asked of the server directly; only the number of clusters comes from visibility lists. Workflow tasks that
+fail again and again are looked for specifically: such a workflow counts as running and does nothing.
 """
 
 import asyncio
@@ -29,13 +29,13 @@ from dovetail.workflows.converter import UnreadablePayload
 
 RETENTION_DAYS: Final = 30
 DAY: Final = 86400
-MOST_CLUSTERS: Final = 200  # half of what the pollers of two workers each leave room for in Temporal Cloud
+MOST_CLUSTERS: Final = 200  # half of what Temporal Cloud has room for, with the pollers of two workers each
 SCHEDULERS: Final = f"WorkflowType = '{SCHEDULER}' AND ExecutionStatus = 'Running'"
-CHECK_SECONDS: Final = 15.0  # a server that answered a moment ago answers within
+CHECK_SECONDS: Final = 15.0  # a server that answered just now answers within this time
 
 
 async def temporal_checks(client: Client, cluster: str, seen: ClusterSeen = NO_CLUSTER) -> tuple[Check, ...]:
-    """Every check of Temporal. `seen`: what in the cluster bears on them."""
+    """Every check of Temporal. `seen`: what they need to know of the cluster."""
     signs = asyncio.ensure_future(life_signs(client, (scheduler_id(cluster), caretaker_id(cluster))))
     checks: tuple[tuple[str, Callable[[], Awaitable[Check]]], ...] = (
         ("search attributes", lambda: _attributes(client)),
@@ -56,7 +56,7 @@ async def temporal_checks(client: Client, cluster: str, seen: ClusterSeen = NO_C
 
 
 async def namespace_checks(client: Client, cluster: str, seen: ClusterSeen) -> tuple[Check, ...]:
-    """What must be so before anything of ours runs there."""
+    """What must hold before anything of ours runs there."""
     checks: tuple[tuple[str, Callable[[], Awaitable[Check]]], ...] = (
         ("search attributes", lambda: _attributes(client)),
         ("retention", lambda: _retention(client)),
@@ -66,7 +66,7 @@ async def namespace_checks(client: Client, cluster: str, seen: ClusterSeen) -> t
 
 
 def link_check(client: Client) -> Check:
-    """Names the server, and says whether somebody on the way could read and change what is sent."""
+    """Names the server, and says whether the traffic could be read and changed on the way."""
     config = client.service_client.config
     found = f"{config.target_host}, namespace {client.namespace}, {link_words(client)}"
     if is_encrypted(client) or is_local(client):
@@ -75,7 +75,7 @@ def link_check(client: Client) -> Check:
 
 
 async def payloads_check(client: Client, identity: str) -> Check:
-    """Whether what the workers store can be read here, and is encoded where we would encode it."""
+    """Whether what the workers store can be read here, and is encoded if we would encode it."""
     codec = client.data_converter.payload_codec
     named = codec.name if isinstance(codec, NamedCodec) else ""
     described = await decoded_or_none(client, identity)
@@ -128,7 +128,7 @@ async def _retention(client: Client) -> Check:
 
 
 async def _workers(client: Client, cluster: str, queue: str, signs: Awaitable[LifeSigns]) -> Check:
-    """Who polls for steps; on `control`, who polls for workflows as well. A poll may be the last of a dead worker."""
+    """Who polls for steps, and on `control` also for workflows. A poll may be the last of a dead worker."""
     name = f"workers on {queue}"
     kinds = (TYPE_ACTIVITY, TYPE_WORKFLOW) if queue == "control" else (TYPE_ACTIVITY,)
     polling = [await pollers_of(client, task_queue(cluster, queue), kind) for kind in kinds]
@@ -145,7 +145,7 @@ async def _workers(client: Client, cluster: str, queue: str, signs: Awaitable[Li
 
 
 async def clusters_check(client: Client) -> Check:
-    """How many share the namespace, by their Schedulers: who may write to it may disrupt all of them."""
+    """How many share the namespace, by their Schedulers: a writer to the namespace may disrupt all of them."""
     found = (await client.count_workflows(SCHEDULERS)).count
     name, text = "clusters in the namespace", plural(found, "Scheduler runs", "Schedulers run")
     if found <= MOST_CLUSTERS:
@@ -156,7 +156,7 @@ async def clusters_check(client: Client) -> Check:
 
 
 def _why_dead(queue: str, signs: LifeSigns) -> str:
-    """Why those that polled have probably died since; empty where there are signs of life, or none to be expected."""
+    """Why the pollers have probably died since; empty if there are signs of life, or none are expected."""
     if queue == "plan":
         return f"nobody works on {signs.silent}" if signs.silent else ""
     return "none answers a question" if signs.answers is False else ""
@@ -167,7 +167,7 @@ def shown_workers(pollers: list[str]) -> str:
 
 
 async def _planning(client: Client, cluster: str) -> Check:
-    """Whether the Scheduler begins anything new."""
+    """Whether the Scheduler starts anything new."""
     handle = client.get_workflow_handle(scheduler_id(cluster))
     try:
         async with asyncio.timeout(ANSWER_SECONDS):

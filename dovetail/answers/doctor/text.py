@@ -7,7 +7,7 @@ from dovetail.answers.doctor.findings import Check
 from dovetail.answers.wording import wrapped
 
 MARKS: Final = {"holds": "ok  ", "warns": "WARN", "fails": "FAIL", "skipped": "-   "}
-WIDEST: Final = 22  # of the names beside which texts stand; above the text of a longer one, it has a line of its own
+WIDEST: Final = 22  # of the names with the text beside them; a longer name has a line of its own above its text
 
 
 def doctor_text(answer: DoctorAnswer) -> str:

@@ -1,4 +1,4 @@
-"""What all nodes have cost: those that stand, by their claims, and those that have ended, by the record."""
+"""What all nodes have cost: existing ones by their claims, those that have ended by the record."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ DAY: Final = 86400.0
 
 @dataclass(frozen=True, slots=True)
 class CostSpan:
-    """What is paid an hour from one moment to another."""
+    """What is paid per hour from one moment to another."""
 
     begins: float
     ends: float
@@ -29,7 +29,7 @@ class CostSpan:
 
 @dataclass(frozen=True, slots=True)
 class Bill:
-    """What nodes have cost, by NodePool. `unpriced`: of how many the type or its price is not known."""
+    """What nodes have cost, by NodePool. `unpriced`: the number of nodes of unknown type or price."""
 
     spans: Mapping[str, tuple[CostSpan, ...]]
     unpriced: int
@@ -39,7 +39,7 @@ class Bill:
 
 
 def bill_of(entries: Sequence[Entry], snapshot: Snapshot, until: float) -> Bill:
-    """The bill of every node that stands or has ended within the time of these entries."""
+    """The bill of every node that exists or has ended within the time of these entries."""
     prices = Prices.of(snapshot.catalogues)
     began = {claim: entry.began for entry in entries if entry.kind == "launch" for claim in entry.claims}
     types = {claim: prices.of_entry(entry) for entry in entries if entry.kind == "launch" for claim in entry.claims}
@@ -59,7 +59,7 @@ _Lived = tuple[str, str, PricedSize | None, tuple[float | None, float]]  # pool,
 
 
 def _ended(entries: Iterable[Entry], prices: Prices, until: float) -> Iterator[_Lived]:
-    """A claim whose instance never came has cost nothing."""
+    """A claim that never got an instance has cost nothing."""
     last = {claim: entry for entry in entries if entry.kind == "termination" for claim in entry.claims}
     for claim, entry in last.items():
         if entry.instance_gone is not None or entry.ended is None:
@@ -78,8 +78,8 @@ def _standing(entries: Iterable[Entry], snapshot: Snapshot, prices: Prices, unti
 
 def by_day(spans: Iterable[CostSpan], since: float, until: float) -> dict[str, float]:
     """Dollars of each day, by its date in UTC."""
-    parts: dict[int, float] = {}  # of days that a span covers in part
-    rises: dict[int, float] = {}  # by how much more all later days cost, which a span covers whole
+    parts: dict[int, float] = {}  # of days that a span covers partly
+    rises: dict[int, float] = {}  # by how much all later days cost more, for spans that cover whole days
     for span in spans:
         at, end = max(span.begins, since), min(span.ends, until)
         if at >= end:

@@ -1,7 +1,7 @@
-"""What Temporal's records hold in payloads, made readable by the codec that the workers use.
+"""Decodes the payloads of Temporal's records with the codec that the workers use.
 
-The SDK decodes results and queries by itself, but hands histories and descriptions over as they are kept. What cannot
-be decoded stays as it is: it must not hide the rest.
+The SDK decodes results and queries itself, but returns histories and descriptions as they are stored. What cannot be
+decoded stays as it is, so that it does not hide the rest.
 """
 
 from collections.abc import Iterator, Sequence
@@ -22,7 +22,7 @@ _LONGEST: Final = 300
 
 
 def plain(converter: PayloadConverter, values: Values) -> Any:
-    """The first as plain JSON; None where there is none. One that cannot be read must not hide the rest."""
+    """The first value as plain JSON; None if there is none. One that cannot be read must not hide the rest."""
     try:
         return converter.from_payloads(values[:1])[0] if values else None
     except Exception:
@@ -30,7 +30,7 @@ def plain(converter: PayloadConverter, values: Values) -> Any:
 
 
 def typed(converter: PayloadConverter, values: Values, kind: type[T]) -> T:
-    """The first as what it was; UnreadablePayload where it cannot be read."""
+    """The first value in its own type; UnreadablePayload if it cannot be read."""
     return cast(T, converter.from_payloads(values, [cast(Any, kind)])[0])
 
 
@@ -41,7 +41,7 @@ def shortened(text: str) -> str:
 
 
 def failure_text(failure: Failure) -> str:
-    """The message of the innermost cause that says something."""
+    """The message of the innermost cause that has one."""
     text = failure.message
     while failure.HasField("cause"):
         failure = failure.cause
@@ -64,7 +64,7 @@ async def decode(client: Client, *records: Message) -> None:
 
 
 def messages_in(message: Message) -> Iterator[Message]:
-    """The message, and every one that it holds; a payload holds none."""
+    """The message and every message inside it; a payload has none inside."""
     yield message
     if isinstance(message, Payload):
         return
@@ -90,7 +90,7 @@ async def _decode_one(codec: PayloadCodec, payload: Payload) -> None:
 
 
 def _restore(converter: PayloadConverter, failure: Failure) -> None:
-    """Message and stack, which a failure carries in a payload where a codec is used."""
+    """Restore the message and stack, which a failure carries in a payload if a codec is used."""
     try:
         [found] = converter.from_payloads([failure.encoded_attributes])
     except UnreadablePayload:

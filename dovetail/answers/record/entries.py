@@ -1,8 +1,7 @@
-"""Every disruption, launch and termination of a cluster within a time, each once.
+"""Every disruption, launch and termination of a cluster within a period, each once.
 
-Which workflows there were is asked of the visibility list, and what they did is read from their histories: the command
-as it was decided, with its prices, and how it ended. What Temporal's retention has taken is read from where it was kept
-(kept.py), if anything was.
+The visibility list names the workflows, and their histories show what they did: the command as it was decided, with its
+prices, and how it ended. What Temporal's retention has deleted is read from the kept record (kept.py), if there is one.
 """
 
 import asyncio
@@ -28,7 +27,7 @@ from dovetail.model.values.time import utc_moment
 from dovetail.termination.timing import pause_after_look
 from dovetail.workflows.converter import UnreadablePayload
 
-AT_ONCE: Final = 8  # histories that are read side by side: the server has other work
+AT_ONCE: Final = 8  # histories read at the same time: the server has other work
 MOST: Final = 5000
 
 Kind = Literal["disruption", "launch", "termination"]
@@ -39,7 +38,7 @@ _KINDS: Final[dict[str, Kind]] = {DISRUPT_NODES: "disruption", LAUNCH_NODE: "lau
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
-    """One thing that happened. Prices are dollars an hour, as they were when it was decided."""
+    """One thing that happened. Prices are dollars an hour at the time of the decision."""
 
     kind: Kind
     workflow: str
@@ -57,26 +56,26 @@ class Entry:
     zone: str = ""
     capacity_type: str = ""
     pods: int = 0  # that had to move
-    pod_names: tuple[str, ...] = ()  # for which a replacement was made; of a launch: where they are asked for
+    pod_names: tuple[str, ...] = ()  # for which a replacement was made; of a launch: if they are asked for
     price_before: float | None = None
     price_after: float | None = None
     saved: float | None = None  # as predicted
     by: str = ""  # who called it off
-    asked_by: str = ""  # who asked for it, where it was asked for
+    asked_by: str = ""  # who asked for it, if anybody did
     message: str = ""
     disruption: str = ""  # the workflow that this launch or termination is part of
-    drained: float | None = None  # of a termination: when its pods had left, and its instance was to end
-    instance_gone: float | None = None  # of a termination: when its instance had ended, between two looks at the cloud
+    drained: float | None = None  # of a termination: when its pods had left and its instance was about to be terminated
+    instance_gone: float | None = None  # of a termination: when its instance ended, between two looks at the cloud
     launched: float | None = None  # of a termination: when its instance was launched
     expires: float | None = None  # of a termination: when its node would have expired
-    shares: tuple[Share, ...] = ()  # of a disruption: whose pods its nodes were for, where the record has it
-    # Of a disruption that is done: dollars until now, by what happened since. It grows, and is never kept.
+    shares: tuple[Share, ...] = ()  # of a disruption: whose pods its nodes were for, if the record has it
+    # Of a finished disruption: dollars until now, by what happened since. It grows, and is never kept.
     saved_dollars: float | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Period:
-    """What is asked for. `until` is open where it is None."""
+    """The period that is asked for; without an end if `until` is None."""
 
     since: float
     until: float | None = None
@@ -89,7 +88,7 @@ class Period:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entries:
-    """The entries in order. `cut`: there are more; `forgotten`: histories that the retention has taken meanwhile."""
+    """The entries in order. `cut`: there are more; `forgotten`: histories that the retention has deleted meanwhile."""
 
     entries: tuple[Entry, ...]
     cut: bool = False
@@ -97,7 +96,7 @@ class Entries:
 
 
 def period_of(since: str, until: str, now: float) -> Period:
-    """A period from moments or "2h ago", as people write them; without `until` it is open."""
+    """A period from moments or "2h ago", as people write them; without `until` it has no end."""
     return Period(since=_asked("--since", since, now), until=_asked("--until", until, now) if until else None)
 
 
@@ -112,13 +111,13 @@ def _asked(option: str, text: str, now: float) -> float:
 
 
 async def read_entries(client: Client, cluster: str, period: Period, most: int = MOST) -> Entries:
-    """Everything that began in that time, of `most` workflows at most."""
+    """Everything that began in that period, of at most `most` workflows."""
     found = await read_matching(client, cluster, period.query, most)
     return replace(found, entries=joined(found.entries))
 
 
 async def read_matching(client: Client, cluster: str, condition: str, most: int = MOST) -> Entries:
-    """What the visibility list has under that condition, each for itself."""
+    """What the visibility list has under that condition, not joined."""
     types = ", ".join(f"'{name}'" for name in _KINDS)
     query = query_of(cluster, f"WorkflowType IN ({types}) AND {condition}")
     found = [each async for each in client.list_workflows(query, limit=most + 1)]
@@ -157,7 +156,7 @@ async def _entry(client: Client, found: WorkflowExecution) -> Entry | None:
 
 @dataclass(frozen=True, slots=True)
 class _Values:
-    """What a run was given, and what it and its steps answered."""
+    """A run's input, and what it and its steps answered."""
 
     converter: PayloadConverter
     run: Run
@@ -166,7 +165,7 @@ class _Values:
         return typed(self.converter, self.run.began.given, kind)
 
     def result(self, kind: type[T]) -> T | None:
-        """None where it did not end well."""
+        """None if it did not succeed."""
         end = self.run.ended
         return typed(self.converter, end.result, kind) if end is not None and end.how == "completed" else None
 
@@ -177,12 +176,12 @@ class _Values:
 
 
 def drained(run: Run) -> float | None:
-    """When the step that ends the instance was asked for."""
+    """When the step that terminates the instance was scheduled."""
     return next((step.at / 1e9 for step in run.asked("terminate_instance")), None)
 
 
 def instance_gone(run: Run) -> float | None:
-    """When the instance had ended: somewhere between the last two looks of the step that ends it, so the middle."""
+    """When the instance ended: the middle between the last two looks of the step that terminates it."""
     done = run.answered("terminate_instance")
     if done is None or done.step.looked is None:
         return None
@@ -202,7 +201,7 @@ def _disruption(values: _Values, base: Entry) -> Entry:
     given, record = values.given(DisruptInput), values.result(DisruptionRecord)
     command = given.command
     planned = sorted({f"{pod.namespace}/{pod.name}" for made in command.replacements for pod in made.pods})
-    known = command.price or None  # nothing is known of what its nodes cost
+    known = command.price or None  # 0: it is not known what its nodes cost
     return replace(
         base,
         outcome=record.outcome if record is not None else base.outcome,
@@ -267,7 +266,7 @@ _READERS: Final = {"disruption": _disruption, "launch": _launch, "termination": 
 
 
 def joined(entries: Sequence[Entry]) -> tuple[Entry, ...]:
-    """Launches and terminations with the disruption that they are part of, in order."""
+    """The entries in order, launches and terminations with the disruption that they belong to."""
     launched_for: dict[str, Entry] = {}
     taken_by: dict[str, Entry] = {}
     for entry in sorted(entries, key=lambda each: each.began):
@@ -289,5 +288,5 @@ def joined(entries: Sequence[Entry]) -> tuple[Entry, ...]:
 
 
 def moment_text(at: float) -> str:
-    """A moment as Temporal's visibility list compares it."""
+    """A moment as Temporal's visibility list writes it."""
     return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")

@@ -1,8 +1,8 @@
 """What a workflow's history says: the one reader of Temporal's events.
 
 The story (story.py) and the ledger (entries.py) are two views of these facts. A step is one fact, when it has ended;
-what only the machinery needs (tasks, markers) is left out. Payloads stay as they are: who reads one knows its type, and
-most are never read.
+what only Temporal itself needs (tasks, markers) is left out. Payloads are not decoded: their readers know the types,
+and most are never read.
 """
 
 from collections.abc import Iterable
@@ -18,8 +18,8 @@ from temporalio.service import RPCError, RPCStatusCode
 from dovetail.activities.identity.search_attributes import PHASE
 from dovetail.answers.record.decoding import Values, decode
 
-# Causes of a failed workflow task that belong to every day: two things came at once, a worker was asked to leave. The
-# task is tried again at once, and nothing is wrong with the code.
+# Ordinary causes of a failed workflow task: two things came at once, or a worker was asked to stop. The task is retried
+# at once, and nothing is wrong with the code.
 HARMLESS: Final = frozenset(
     {
         WorkflowTaskFailedCause.WORKFLOW_TASK_FAILED_CAUSE_UNHANDLED_COMMAND,
@@ -48,7 +48,7 @@ class Began(Fact):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Step(Fact):
-    """What was asked for then. `looked`: when its last attempt began; `trouble`: why the one before failed."""
+    """A step that was scheduled. `looked`: when its last attempt began; `trouble`: why the one before failed."""
 
     name: str
     activity: str  # its id in the run
@@ -61,7 +61,7 @@ class Step(Fact):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepEnded(Fact):
-    """`failure` where it failed or timed out."""
+    """`failure`: if it failed or timed out."""
 
     step: Step
     how: Literal["answered", "failed", "timed out", "cut short"]
@@ -79,7 +79,7 @@ class Waits(Fact):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked(Fact):
-    """A request from outside. A cancellation has no name, and says by whom it was made and why."""
+    """A request from outside. A cancellation has no name, but says who made it and why."""
 
     how: Literal["signal", "update", "cancellation"]
     name: str = ""
@@ -90,7 +90,7 @@ class Asked(Fact):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answered(Fact):
-    """The answer to an update that was accepted before."""
+    """The answer to an update accepted before."""
 
     result: Values
     failure: Failure | None
@@ -98,7 +98,7 @@ class Answered(Fact):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Child(Fact):
-    """A workflow that this one started, or was refused because one of that id runs."""
+    """A workflow that this one started, or could not start because one with that id runs."""
 
     workflow: str
     id: str
@@ -107,7 +107,7 @@ class Child(Fact):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CodeFailed(Fact):
-    """A workflow task that failed; it is tried again until a worker can continue."""
+    """A workflow task that failed; it is retried until a worker can continue."""
 
     failure: Failure
 
@@ -126,7 +126,7 @@ class Ended(Fact):
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One run. `steps`: in the order in which they were asked for, also those that have not ended; `phase`: as the
+    """One run. `steps`: in the order in which they were scheduled, including those that have not ended; `phase`: as the
     visibility list shows it."""
 
     facts: tuple[Fact, ...]
@@ -139,11 +139,11 @@ class Run:
 
     @property
     def ended(self) -> Ended | None:
-        """The last fact of a run that is over."""
+        """The last fact of a finished run."""
         return next((fact for fact in self.facts if isinstance(fact, Ended)), None)
 
     def answered(self, step: str) -> StepEnded | None:
-        """The first step of that name that has done its work."""
+        """The first step of that name that has succeeded."""
         ends = (fact for fact in self.facts if isinstance(fact, StepEnded) and fact.how == "answered")
         return next((fact for fact in ends if fact.step.name == step), None)
 
@@ -152,8 +152,8 @@ class Run:
 
 
 async def run_of(client: Client, workflow: str, run_id: str, *, decoded: bool = True) -> Run | None:
-    """A run as Temporal has it; None where the retention has taken it. Without `decoded` its payloads are as they are
-    kept: decoding all of a long history takes a while."""
+    """A run as Temporal has it; None if the retention has deleted it. Without `decoded` its payloads are left as they
+    are stored: decoding a long history takes a while."""
     try:
         events = (await client.get_workflow_handle(workflow, run_id=run_id).fetch_history()).events
     except RPCError as error:
@@ -167,7 +167,7 @@ async def run_of(client: Client, workflow: str, run_id: str, *, decoded: bool = 
 
 def read_run(events: Iterable[v1.HistoryEvent]) -> Run:
     facts: list[Fact] = []
-    steps: dict[int, Step] = {}  # by the event that asked for each
+    steps: dict[int, Step] = {}  # by the event that scheduled each
     phase: Values = ()
     for event in events:
         at, said = event.event_time.ToNanoseconds(), getattr(event, event.WhichOneof("attributes") or "", None)
@@ -218,7 +218,7 @@ def _of_step(at: int, said: Any, step: Step) -> Fact | None:
 
 
 def _of_others(at: int, said: Any, summary: Values) -> Fact | None:
-    """What comes from outside, from the clock and from workflows of its own."""
+    """Events from outside, from the clock and from its child workflows."""
     match said:
         case v1.TimerStartedEventAttributes():
             return Waits(at=at, seconds=said.start_to_fire_timeout.ToMilliseconds() / 1000, summary=summary)

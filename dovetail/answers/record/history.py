@@ -1,9 +1,9 @@
 """`dovetail history NODE|CLAIM|POD|WORKFLOW`: what became of it, step by step, from Temporal's own record.
 
-A claim's story stands under one workflow id for its whole life, run after run; beside it stand the disruptions that
-took its node, and the one that it was launched for. For which pods it was launched is said by the claim. The newest run
-and those that it was continued from are asked for exactly; earlier ones and disruptions are looked for in the
-visibility list, which may lag by a moment and forgets after the retention.
+A claim's story has one workflow id for its whole life, run after run; it is shown with the disruptions that took its
+node, and the one that it was launched for. The claim names the pods for which it was launched. The newest run and those
+that it was continued from are read by id; earlier ones and disruptions are looked for in the visibility list, which may
+lag by a moment and forgets after the retention.
 """
 
 import re
@@ -59,7 +59,7 @@ class Story:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HistoryAnswer:
-    """Every story that bears on one name."""
+    """Every story that concerns one name."""
 
     name: str
     stories: tuple[Story, ...]
@@ -67,7 +67,7 @@ class HistoryAnswer:
 
 
 async def stories_or_kept(client: Client, settings: Settings, name: str, snapshot: Snapshot | None) -> HistoryAnswer:
-    """Temporal's, or what was kept where it has none."""
+    """Temporal's stories, or the kept record if it has none."""
     try:
         return await stories_of(client, settings, name, snapshot)
     except CommandFailed:
@@ -79,8 +79,7 @@ async def stories_or_kept(client: Client, settings: Settings, name: str, snapsho
 
 
 async def stories_of(client: Client, settings: Settings, name: str, snapshot: Snapshot | None) -> HistoryAnswer:
-    """The stories of a node, a claim, a pod or a workflow. Without a snapshot the cluster is asked, where that is
-    needed."""
+    """The stories of a node, a claim, a pod or a workflow. Without a snapshot the cluster is asked if needed."""
     if name.startswith(f"{settings.cluster}/") and _WORKFLOW.match(name):
         found = await story_of(client, name)
         if found is not None:
@@ -105,7 +104,7 @@ async def stories_of(client: Client, settings: Settings, name: str, snapshot: Sn
 
 
 async def _of_pod(client: Client, settings: Settings, name: str, snapshot: Snapshot | None) -> HistoryAnswer:
-    """The stories of its node and of what made nodes for it; a pod that waits may have none yet."""
+    """The stories of the pod's node and of what made nodes for it; a waiting pod may have none yet."""
     snapshot, notes = (snapshot, ()) if snapshot is not None else await _seen(settings)
     trail = await trail_of(client, settings.cluster, name, snapshot, time.time())
     if not trail.notes:
@@ -122,7 +121,7 @@ async def _of_pod(client: Client, settings: Settings, name: str, snapshot: Snaps
 async def _workflows_of(
     client: Client, settings: Settings, name: str, snapshot: Snapshot | None
 ) -> tuple[list[str], list[str]]:
-    """The ids of those that have worked on a node or claim, and what it was made for."""
+    """The ids of the workflows that worked on a node or claim, and what it was made for."""
     claims = await _claims_of(client, settings, name, snapshot)
     made = origins_of(snapshot, claims) if snapshot is not None else ()
     ids = [*[each.disruption(settings.cluster) for each in made], node_owner_id(settings.cluster, name)]
@@ -132,13 +131,13 @@ async def _workflows_of(
 
 
 async def _stories(client: Client, ids: Iterable[str]) -> tuple[Story, ...]:
-    """The stories of these ids, the oldest first."""
+    """The stories of these ids, oldest first."""
     stories = [await story_of(client, identity) for identity in dict.fromkeys(ids)]
     return tuple(sorted((story for story in stories if story is not None), key=lambda s: (s.started, s.workflow)))
 
 
 async def _seen(settings: Settings) -> tuple[Snapshot | None, tuple[str, ...]]:
-    """The cluster as it is; or nothing, and why."""
+    """The cluster as it is; or nothing, and the reason."""
     try:
         async with opened(settings) as world:
             return world.view.snapshot(FLEET), ()
@@ -157,8 +156,8 @@ async def _claims_of(client: Client, settings: Settings, name: str, snapshot: Sn
 
 
 async def _as_log_names(client: Client, settings: Settings, name: str) -> list[str]:
-    """The latest terminations whose own record has that node: one that left before it was ready has no attribute that
-    names it, because its workflow began as its launch."""
+    """The latest terminations whose own record names that node: if a node left before it was ready, no attribute names
+    it, because its workflow began as its launch."""
     condition = f"WorkflowType='{TERMINATE_NODE}'"
     found = await read_matching(client, settings.cluster, condition, MOST_TERMINATIONS)
     return [entry.workflow for entry in found.entries if name in entry.nodes]
@@ -176,7 +175,7 @@ async def _disruptions(client: Client, cluster: str, name: str, claims: tuple[st
 
 
 async def story_of(client: Client, identity: str) -> Story | None:
-    """The story of one workflow id; None where there is none."""
+    """The story of one workflow id; None if there is none."""
     try:
         described = await client.get_workflow_handle(identity).describe()
     except RPCError as error:

@@ -1,4 +1,4 @@
-"""`dovetail history` as text: each workflow under its id, a line for each step, and what it waits for now."""
+"""`dovetail history` as text: each workflow under its id, a line for each step, then what it waits for now."""
 
 import time
 from collections.abc import Iterator

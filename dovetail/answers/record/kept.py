@@ -1,8 +1,8 @@
 """The record beyond Temporal's retention: hour by hour, copied once the hour is over.
 
-What an hour's object holds follows from Temporal alone: the entries of all workflows that ended in it. So any worker
-may make it, two may make it at once, and one that is killed loses nothing: the next look finds the hour missing and
-makes it, for as long as Temporal has it. An hour is never made a second time. Reading joins both: kept hours from here,
+The content of an hour's object follows from Temporal alone: the entries of all workflows that ended in it. So any
+worker may write it, two may write it at once, and a killed one loses nothing: the next look finds the hour missing and
+writes it, as long as Temporal has it. An hour is never written a second time. Reading joins both: kept hours from here,
 everything else from Temporal.
 """
 
@@ -41,8 +41,8 @@ from dovetail.wiring.world import open_kept_objects
 FORMAT: Final = "dovetail-record/1"
 HOUR: Final = 3600
 SETTLE_SECONDS: Final = 600.0  # after the end of an hour, until the visibility list has all of it
-LONGEST_BACK: Final = 90 * 86400.0  # how far is looked for hours that are missing
-SHORT_BACK: Final = 3 * 86400.0  # where Temporal does not say how long it keeps
+LONGEST_BACK: Final = 90 * 86400.0  # how far back missing hours are looked for
+SHORT_BACK: Final = 3 * 86400.0  # if Temporal does not say how long it keeps
 MOST_AT_ONCE: Final = 20_000  # workflows of one day; above that the day is left for a person to look at
 _GZIP: Final = zlib.MAX_WBITS | 16  # of one object in one piece, which gzip's own reader takes apart
 _HOUR: Final = re.compile(r"(\d{4}-\d\d-\d\d)/(\d\d)\.json\.gz\Z")  # the end of its object's name
@@ -59,7 +59,7 @@ class Archive:
     cluster: str
 
     async def hours(self) -> frozenset[int]:
-        """The hours that are kept, each as the second at which it begins."""
+        """The kept hours, each as the second at which it begins."""
         found = [_hour_in(name) for name in await self.objects.names(self._prefix)]
         return frozenset(hour for hour in found if hour is not None)
 
@@ -76,7 +76,7 @@ class Archive:
         await self.objects.put(self._name(hour), gzip.compress(orjson.dumps(body), mtime=hour))
 
     async def read(self, hours: Iterable[int]) -> Entries:
-        """What ended within these hours; one that cannot be read counts as missing histories."""
+        """What ended within these hours; an unreadable hour counts as missing histories."""
         found = await self.objects.get_all([self._name(hour) for hour in sorted(hours)])
         with uncollected():  # of months of a record nothing is garbage, and each look through it takes as long
             bodies = [_body(data) for data in found if data is not None]
@@ -92,7 +92,7 @@ class Archive:
 
 
 async def keep_up(client: Client, archive: Archive, now: float) -> int:
-    """Make the hours that are missing, the oldest first; how many."""
+    """Write the missing hours, oldest first; returns how many."""
     kept = await archive.hours()
     last = int((now - SETTLE_SECONDS) // HOUR) * HOUR  # this hour is not over, or not settled
     first = int((now - await _reach(client)) // HOUR + 1) * HOUR
@@ -119,7 +119,7 @@ async def _keep_day(client: Client, archive: Archive, hours: list[int]) -> None:
 
 
 async def read_whole(client: Client, archive: Archive, period: Period, most: int = MOST) -> Entries:
-    """Everything that began in that time: of kept hours as it was kept, the rest from Temporal."""
+    """Everything that began in that period: kept hours from the archive, the rest from Temporal."""
     first = int(period.since // HOUR) * HOUR
     kept = sorted(hour for hour in await archive.hours() if hour >= first)
     open_from = _first_gap(kept, first)
@@ -144,7 +144,7 @@ async def read_whole(client: Client, archive: Archive, period: Period, most: int
 
 @asynccontextmanager
 async def kept_objects(settings: Settings) -> AsyncIterator[KeptObjects | None]:
-    """Where the record is kept, open for as long as the block lasts; None where it is not."""
+    """Where the record is kept, open for as long as the block lasts; None if no record is kept."""
     objects = open_kept_objects(settings, settings.record)
     try:
         yield objects
@@ -156,14 +156,14 @@ async def kept_objects(settings: Settings) -> AsyncIterator[KeptObjects | None]:
 async def entries_of(
     client: Client, settings: Settings, kept: KeptObjects | None, period: Period, most: int = MOST
 ) -> Entries:
-    """The whole record of that time, from wherever it is."""
+    """The whole record of that period, from both places."""
     if kept is None:
         return await read_entries(client, settings.cluster, period, most)
     return await read_whole(client, Archive(kept, settings.cluster), period, most)
 
 
 async def kept_about(archive: Archive, name: str, now: float) -> tuple[Entry, ...]:
-    """What was kept of a Node, a NodeClaim, a pod or a workflow."""
+    """The kept record of a Node, a NodeClaim, a pod or a workflow."""
     hours = [hour for hour in await archive.hours() if hour >= now - LONGEST_BACK]
     entries = joined((await archive.read(hours)).entries)
     return tuple(
@@ -172,8 +172,8 @@ async def kept_about(archive: Archive, name: str, now: float) -> tuple[Entry, ..
 
 
 def _first_gap(kept: Sequence[int], first: int) -> int:
-    """The moment from which Temporal must be asked. It has nothing from before the first kept hour, because the oldest
-    hour that it had was kept first."""
+    """The moment from which Temporal must be asked. It has nothing from before the first kept hour, because its oldest
+    hour was kept first."""
     hour = kept[0] if kept else first
     for each in kept:
         if each != hour:
@@ -230,8 +230,7 @@ def _raw(entry: Entry) -> dict[str, Any]:
 
 
 def _entry(raw: dict[str, Any]) -> Entry:
-    """The entry that was written; fields of a later version are left out. Ninety days are tens of thousands of
-    these."""
+    """The entry that was written, without fields of a later version. Ninety days have tens of thousands of entries."""
     for name in _LISTS & raw.keys():
         raw[name] = tuple(raw[name])
     if "shares" in raw:

@@ -1,12 +1,12 @@
-"""What moves have saved: dollars over time that can be held against a bill.
+"""What moves have saved: dollars over time that can be compared with a bill.
 
-A saving is counted against "had no move been made", node by node. A move's nodes would still stand, from when each
-instance had ended until it would have expired; what was launched for it would not, from its launch on. The room of the
-former less that of the latter is missing since. The next nodes that the NodePool launches for pods that had to wait
-would have found that room: they would not stand either, to the share for which it is enough, and count against the
-youngest move. A node on demand finds room on such nodes only, since its pods may not go to spot. So a node that leaves
-each evening and comes each morning saves its nights. What the cloud takes back of all this leaves its room missing
-again; what a person takes away ends the saving, since the node before it would have gone as well.
+A saving is counted against "had no move been made", node by node. Without a move its nodes would still exist, from when
+each instance ended until it would have expired; what was launched for the move would not, from its launch on. The room
+of the former less that of the latter is missing from then on. The next nodes that the NodePool launches for waiting
+pods would have found that room: to the extent that it is enough, they would not exist either, and they count against
+the youngest move. An on-demand node finds room only on such nodes, since its pods may not run on spot. So a node that
+leaves each evening and comes each morning saves its nights. When the cloud takes back any of these nodes, their room is
+missing again; when a person removes one, the saving ends, since the node before it would have left as well.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -24,7 +24,7 @@ _CONSOLIDATED: Final = frozenset({DisruptionReason.EMPTY.value, DisruptionReason
 _ONE: Final = PricedSize(None, 1.0, 1.0)
 _LEAST: Final = 1e-9  # of a node, below which nothing is left of it
 _JOINED: Final = "initialised"
-# A node that ends so would not have taken those with it that a move took away.
+# If a node ends this way, the nodes that a move took away would still exist.
 _LOST: Final = frozenset(
     ending.value
     for ending in Ending
@@ -34,7 +34,7 @@ _LOST: Final = frozenset(
 
 @dataclass(slots=True)
 class _Charge:
-    """A node that stands only because of a move, or the share of it that does. It is paid until it has ended."""
+    """A node that exists only because of a move, or that share of one. It is paid for until it has ended."""
 
     span: CostSpan
     room: Room
@@ -42,9 +42,9 @@ class _Charge:
 
 @dataclass(slots=True, kw_only=True)
 class Credit:
-    """What one move saves. `gains`: its nodes, from when each instance had ended. `charges`: by claim, what replaced
-    them, and what was launched into the room that is missing since. `room`: what is left of it.
-    `price`: of one of its nodes. From `ends` on the time without the move is as it was."""
+    """What one move saves. `gains`: its nodes, from when each instance ended. `charges`: by claim, what replaced them,
+    and what was launched into the room that is missing since. `room`: what is left of that room. `price`: of one of its
+    nodes. From `ends` on, the move makes no difference."""
 
     move: Entry
     number: int
@@ -55,7 +55,7 @@ class Credit:
     price: float = 0.0
 
     def spans(self) -> tuple[CostSpan, ...]:
-        """What it gained and what it paid, by spans of time; together they are what it has saved."""
+        """What it gained and what it paid, by spans of time; their sum is what it has saved."""
         found = (*self.gains.values(), *(charge.span for charge in self.charges.values()))
         return tuple(span if span.ends <= self.ends else replace(span, ends=self.ends) for span in found)
 
@@ -64,7 +64,7 @@ class Credit:
         return sum(span.dollars(since, until) for span in self.spans())
 
     def set_against(self, since: float, until: float) -> float:
-        """Dollars of nodes that were launched later, into its room: whether they would have found it is estimated."""
+        """Dollars of nodes launched later into its room; that they would have found it is an estimate."""
         made, ends = self.move.replacements, self.ends
         later = [charge.span for claim, charge in self.charges.items() if claim not in made]
         return -sum(replace(span, ends=min(span.ends, ends)).dollars(since, until) for span in later)
@@ -72,7 +72,8 @@ class Credit:
 
 @dataclass(frozen=True, slots=True)
 class Ledger:
-    """The credits of all moves in order, and how many nodes each pool launched that had just been taken away."""
+    """The credits of all moves in order, and how many nodes each pool launched again just after they were taken
+    away."""
 
     credits: tuple[Credit, ...]
     back: Mapping[str, int]
@@ -96,7 +97,7 @@ def ledger_of(entries: Sequence[Entry], prices: Prices, until: float) -> Ledger:
     )
 
 
-_LEAVES, _LAUNCHED, _MOVED = range(3)  # in this order where they are at the same moment
+_LEAVES, _LAUNCHED, _MOVED = range(3)  # the order of events at the same moment
 
 
 def _events(entries: Iterable[Entry], known: "_Known") -> Iterator[tuple[float, int, Entry]]:
@@ -112,8 +113,8 @@ def _events(entries: Iterable[Entry], known: "_Known") -> Iterator[tuple[float, 
 
 @dataclass(slots=True)
 class _Missing:
-    """The room of one NodePool that moves have taken away, on balance: what was launched for pods that had to wait has
-    filled it again, and what the cloud took since has emptied it."""
+    """The net room that moves have taken away from one NodePool: nodes launched for waiting pods fill it again, and
+    nodes that the cloud takes back empty it."""
 
     known: "_Known"
     credits: list[Credit] = field(default_factory=list)
@@ -141,8 +142,8 @@ class _Missing:
         credit.ends = min(credit.ends, at)
 
     def leave(self, at: float, entry: Entry) -> None:
-        """A node that a move had launched, or that filled the room of one, is lost: the nodes that were taken would
-        still stand. Where a person or a pool's end takes it, they would have gone as well."""
+        """A node that a move launched, or that filled a move's room, is lost: the nodes that were taken would still
+        exist. If a person or the pool's end removes it, they would have left as well."""
         for claim in entry.claims:
             if entry.reason == Ending.SPOT and claim in self._charged:
                 self._take_back(at, claim)
@@ -154,7 +155,7 @@ class _Missing:
                     self._add(credit, charge.room)
 
     def _take_back(self, at: float, claim: str) -> None:
-        """The cloud would have taken back a node of that type and zone that would still stand, if there is one."""
+        """The cloud would have taken back a node of that type and zone that would still exist, if there is one."""
         would = self._would.get(self.known.spot.get(claim, ("", "")))
         if would:
             credit, other = would.pop()
@@ -170,7 +171,7 @@ class _Missing:
             self._waiting.pop(credit.number, None)
 
     def launch(self, at: float, entry: Entry) -> None:
-        """Set a node against the room that is missing, the youngest move first, to the share that had found room."""
+        """Set a node against the missing room, youngest move first, for the share that would have found room."""
         while self._closing and self._closing[0][0] <= at:
             ends, number = heappop(self._closing)
             self._close(self.credits[number], ends)
@@ -207,12 +208,12 @@ class _Missing:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Known:
-    """What the record has of each claim: its size, when it was launched, when its instance had ended, when it would
-    have expired, and whether a move took it."""
+    """What the record holds of each claim: its size, when it was launched, when its instance ended, when it would have
+    expired, and whether a move took it."""
 
     prices: Prices
     until: float
-    usual: Mapping[str, PricedSize]  # by pool, where a type is not known any more
+    usual: Mapping[str, PricedSize]  # by pool, for types that are no longer known
     sizes: Mapping[str, PricedSize]
     spot: Mapping[str, tuple[str, str]]  # instance type and zone of spot nodes
     launched: Mapping[str, float]
@@ -259,19 +260,19 @@ class _Known:
         return self.prices.of_entry(entry) or self._usual(entry.pool)
 
     def _usual(self, pool: str) -> PricedSize:
-        """The size that a node of the pool usually has; where nothing is known, one node stands for another."""
+        """The usual size of a node of the pool; if nothing is known, all nodes count the same."""
         return self.usual.get(pool, _ONE)
 
     def paid(self, claim: str, since: float) -> tuple[float, float]:
-        """From when to when the node is paid for because of a move. A node that a later move took counts until it would
-        have expired: from then on the later move's saving is counted."""
+        """The time for which the node is paid for because of a move. A node that a later move took counts until it
+        would have expired, because the later move's saving is counted too."""
         if claim in self.moved:
             return since, min(self.until, self.expires.get(claim, self.until))
         return since, self.gone.get(claim, self.until)
 
     def credit(self, entry: Entry, number: int) -> Credit:
-        """The credit of a move when it begins. A move that was called off has what was launched for it, and one under
-        way as well."""
+        """The credit of a move when it begins. A move that was called off, or is under way, is charged with what was
+        launched for it."""
         taken = entry.claims if entry.outcome == "done" else ()
         usual, (before, after) = self._usual(entry.pool), _promised(entry)
         credit = Credit(move=entry, number=number, ends=self.until, price=before / max(1, len(entry.claims)))
@@ -295,17 +296,17 @@ class _Known:
 
 
 def _promised(entry: Entry) -> tuple[float, float]:
-    """What its nodes and their replacements cost an hour by the decision: for types whose price is not known."""
+    """What its nodes and their replacements cost an hour by the decision, for types of unknown price."""
     saved, before = entry.saved or 0.0, entry.price_before
     if before is None:
         return saved, 0.0
-    if not entry.replacements:  # nothing is promised where its pods find their nodes as they leave
+    if not entry.replacements:  # nothing is promised if its pods find nodes only as they leave
         return min(saved, before) or before, 0.0
     return before, before - saved
 
 
 def _gone(entry: Entry, until: float) -> float:
-    """When its instance had ended. Records of older versions do not say it: there the end of the removal counts."""
+    """When its instance ended. Records of older versions do not say so; for those the end of the removal counts."""
     if entry.instance_gone is not None:
         return entry.instance_gone
     return entry.ended if entry.ended is not None else until

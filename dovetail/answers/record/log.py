@@ -31,7 +31,7 @@ MORE: Final = (Column(head="SAVED $", right=True), Column(head="MESSAGE"), Colum
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wanted:
-    """Which entries are asked for; an empty text asks for all."""
+    """The entries that are asked for; an empty text means all."""
 
     period: Period
     pool: str = ""
@@ -60,7 +60,7 @@ class LogAnswer:
 
 
 def log_from(cluster: str, wanted: Wanted, found: Entries, now: float, fleet: Snapshot | None = None) -> LogAnswer:
-    """The log of entries that have been read. `fleet`: gives the prices of what was launched."""
+    """The log from entries that have been read. `fleet`: gives the prices of what was launched."""
     notes = []
     if found.cut:
         notes.append("there is more: ask for a shorter time")
@@ -82,7 +82,7 @@ def log_from(cluster: str, wanted: Wanted, found: Entries, now: float, fleet: Sn
 
 
 def _moves(moved: int, pool: str, fleet: Snapshot | None, *, partial: bool) -> str:
-    """How often pods were moved: by how many of those that run now, in that pool or in all of them."""
+    """How often pods were moved, compared with the pods that run now in that pool or in all pools."""
     if partial:
         return f"disruptions moved at least {plural(moved, 'pod')}"
     words = f"disruptions moved {plural(moved, 'pod')}"
@@ -100,7 +100,7 @@ def log_in(answer: LogAnswer, form: str, width: int | None = None) -> str:
 
 
 def log_text(answer: LogAnswer, width: int | None = None, *, wide: bool = False) -> str:
-    """One line each. `wide`: every column, with what was said, and the workflow."""
+    """One line each. `wide`: every column, including the message and the workflow."""
     if not answer.entries:
         return "\n".join([f"nothing since {answer.since}", *answer.notes])
     rows = [tuple(_row(entry)) for entry in answer.entries]

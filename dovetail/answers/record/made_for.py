@@ -1,7 +1,8 @@
 """For which pods nodes were made, and which nodes were made for a pod.
 
-A claim of ours names its pods while it stands. What is gone is read from the Scheduler's own histories: its plans name
-the pods, and a launch does not. Only who asks for a pod pays for it: each run of the Scheduler within the time is read.
+A claim of ours names its pods while it exists. For claims that are gone the Scheduler's histories are read: its plans
+name the pods, and a launch does not. Only questions about a pod cost this much: each run of the Scheduler within the
+period is read.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -24,13 +25,13 @@ from dovetail.model.pods import Pod
 from dovetail.model.snapshot import Snapshot
 from dovetail.workflows.converter import UnreadablePayload
 
-MOST_RUNS: Final = 300  # of the Scheduler; where pods wait all day a run lasts for minutes
+MOST_RUNS: Final = 300  # of the Scheduler; if pods wait all day a run lasts for minutes
 MOST_DISRUPTIONS: Final = 1000
 BACK_SECONDS: Final = 86400.0  # as far as `dovetail log` looks by itself
 
 
 async def with_pods(client: Client, cluster: str, period: Period, found: Entries) -> Entries:
-    """The same entries, with the pods that launches were made for. Runs that Temporal has forgotten are counted, and
+    """The same entries, with the pods that launches were made for. Runs that Temporal has deleted are counted, and
     their launches stay without pods."""
     plans = await read_plans(client, cluster, period)
     entries = tuple(
@@ -44,8 +45,8 @@ async def with_pods(client: Client, cluster: str, period: Period, found: Entries
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plans:
-    """The pods of each NodeClaim that the Scheduler has asked for. `cut`: there are more of its runs than were read;
-    `forgotten`: runs that the retention has taken meanwhile."""
+    """The pods of each NodeClaim that the Scheduler has asked for. `cut`: it has more runs than were read; `forgotten`:
+    runs that the retention has deleted meanwhile."""
 
     pods: Mapping[str, tuple[str, ...]]
     cut: bool = False
@@ -53,7 +54,7 @@ class Plans:
 
 
 async def read_plans(client: Client, cluster: str, period: Period) -> Plans:
-    """What the Scheduler has asked for in that time."""
+    """What the Scheduler asked for in that period."""
     within = f"(ExecutionStatus = 'Running' OR CloseTime >= '{moment_text(period.since)}')"
     if period.until is not None:
         within += f" AND StartTime <= '{moment_text(period.until)}'"
@@ -69,7 +70,7 @@ async def read_plans(client: Client, cluster: str, period: Period) -> Plans:
 
 
 async def pods_of_claims(client: Client, run: Run) -> dict[str, tuple[str, ...]]:
-    """The pods of each NodeClaim that a run asked for; its payloads are as they are kept."""
+    """The pods of each NodeClaim that a run asked for; its payloads are still encoded."""
     asked = run.asked("create_node_claims")
     await decode(client, *[value for step in asked for value in step.given])
     return dict(pair for step in asked for pair in _pairs(client, step))
@@ -84,7 +85,7 @@ def _pairs(client: Client, step: Step) -> Iterator[tuple[str, tuple[str, ...]]]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Origin:
-    """What one claim was made for. `pods`: how many; `here`: those of them that its node still has."""
+    """What one claim was made for. `pods`: how many; `here`: those still on its node."""
 
     claim: str
     plan: str
@@ -92,7 +93,7 @@ class Origin:
     here: tuple[str, ...]
 
     def disruption(self, cluster: str) -> str:
-        """The workflow that it was launched for, if its plan was one of disruption."""
+        """The workflow that it was launched for, if it was a plan of disruption."""
         return disruption_id(cluster, self.plan)
 
     @property
@@ -104,7 +105,7 @@ class Origin:
 
 
 def origins_of(snapshot: Snapshot, claims: Iterable[str]) -> tuple[Origin, ...]:
-    """The origins of the claims that exist and carry one; a claim of another author does not."""
+    """The origins of existing claims that carry one; claims not made by Dovetail do not."""
     found = [snapshot.claims[name] for name in claims if name in snapshot.claims]
     origins = []
     for claim in found:
@@ -119,8 +120,8 @@ def origins_of(snapshot: Snapshot, claims: Iterable[str]) -> tuple[Origin, ...]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trail:
-    """What is known of a pod. `places`: Nodes and NodeClaims whose stories are its own; `workflows`: others that name
-    it."""
+    """What is known of a pod. `places`: Nodes and NodeClaims whose stories are the pod's too; `workflows`: others that
+    name it."""
 
     places: tuple[str, ...] = ()
     workflows: tuple[str, ...] = ()
@@ -128,7 +129,7 @@ class Trail:
 
 
 async def trail_of(client: Client, cluster: str, name: str, snapshot: Snapshot | None, now: float) -> Trail:
-    """The trail of the pod of that namespace and name; a pod that is gone is found by what was made for it."""
+    """The trail of the pod with that namespace and name; a deleted pod is found by what was made for it."""
     pod = None if snapshot is None else next((each for each in snapshot.pods.values() if each.key == name), None)
     here = () if pod is None or snapshot is None else _places(pod, snapshot)
     period = Period(since=now - BACK_SECONDS)

@@ -1,4 +1,4 @@
-"""How long nodes of each NodePool took of late to come and to leave, from the record: what forecasts count with."""
+"""How long nodes of each NodePool recently took to come and to leave, from the record; forecasts use it."""
 
 import asyncio
 from collections.abc import Iterable, Iterator
@@ -18,11 +18,11 @@ from dovetail.settings.settings import Settings
 MOST_READ: Final = 60  # histories of each kind, the newest
 MOST_COUNTED: Final = 20  # of a pool and kind: what was slow last week says little of today
 READ_SECONDS: Final = 10.0
-KEPT_SECONDS: Final = 600.0  # for how long a worker answers by what it has read
+KEPT_SECONDS: Final = 600.0  # for how long a worker reuses what it has read
 
 
 async def read_paces(client: Client, cluster: str) -> Paces:
-    """How long disruptions took lately, from the newest moves, launches and terminations that are over."""
+    """How long disruptions recently took, from the newest finished moves, launches and terminations."""
     entries: list[Entry] = []
     for workflow in (DISRUPT_NODES, LAUNCH_NODE, TERMINATE_NODE):
         ended = f"WorkflowType = '{workflow}' AND ExecutionStatus = 'Completed'"
@@ -31,7 +31,7 @@ async def read_paces(client: Client, cluster: str) -> Paces:
 
 
 async def paces_or_none(settings: Settings) -> Paces:
-    """The paces, read from here; empty where no Temporal server answers."""
+    """The paces, read from here; empty if no Temporal server answers."""
     try:
         async with asyncio.timeout(READ_SECONDS):
             return await read_paces(await connect(settings), settings.cluster)

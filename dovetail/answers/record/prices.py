@@ -1,4 +1,4 @@
-"""What instances cost and hold, by the catalogues of now."""
+"""What instances cost and how large they are, by the current catalogues."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -14,7 +14,7 @@ from dovetail.model.values.resources import CPU, MEMORY
 
 @dataclass(frozen=True, slots=True)
 class PricedSize:
-    """What an instance costs an hour, and what it has. `dollars`: None where its price is not known."""
+    """An instance's price per hour and its size. `dollars`: None if its price is not known."""
 
     dollars: float | None
     cpu: float
@@ -28,13 +28,14 @@ class PricedSize:
         )
 
     def nodes_in(self, room: "Room") -> float:
-        """How many of that size such a room holds. A node on demand was launched for pods that may not be on spot."""
+        """How many nodes of that size fit the room. An on-demand node was launched for pods that may not run on
+        spot."""
         found = min(room.cpu / self.cpu, room.memory / self.memory)
         return found if self.spot else min(found, room.firm_cpu / self.cpu, room.firm_memory / self.memory)
 
 
 class Room(NamedTuple):
-    """Room for pods: on nodes that are no spot nodes, and on all."""
+    """Room for pods: on nodes that are not spot, and on all nodes."""
 
     firm_cpu: float
     firm_memory: float
@@ -55,7 +56,7 @@ NOTHING: Final = Room(0.0, 0.0, 0.0, 0.0)
 
 @dataclass(frozen=True, slots=True)
 class Prices:
-    """The prices of each NodePool's instance types, as the catalogues have them now."""
+    """The prices of each NodePool's instance types by the current catalogues."""
 
     types: Mapping[str, Mapping[str, InstanceType]]
     _sizes: dict[tuple[str, str, str, str], PricedSize | None] = field(default_factory=dict, compare=False)
@@ -65,7 +66,7 @@ class Prices:
         return cls({pool: {each.name: each for each in found.types} for pool, found in catalogues.items()})
 
     def size(self, pool: str, instance_type: str, zone: str, capacity_type: str) -> PricedSize | None:
-        """None where the pool has no such type any more."""
+        """None if the pool no longer has such a type."""
         key = (pool, instance_type, zone, capacity_type)
         if key not in self._sizes:
             self._sizes[key] = self._size(*key)

@@ -1,8 +1,8 @@
-"""`dovetail savings`: what disruption has saved, by NodePool or namespace, beside what all nodes have cost.
+"""`dovetail savings`: what disruption has saved, by NodePool or namespace, and what all nodes have cost.
 
-Predicted is what each decision promised an hour, at the prices of its moment. Saved is what the ledger (ledger.py)
-makes of it: against what the same time would have cost without these moves. `log`, `top`, the page and the metrics have
-their dollars from here.
+Predicted is what each decision promised per hour, at its own prices. Saved is what the ledger (ledger.py) counts: the
+difference from what the same time would have cost without these moves. `log`, `top`, the page and the metrics get their
+dollars from here.
 """
 
 from collections.abc import Iterator, Sequence
@@ -22,9 +22,9 @@ from dovetail.background.garbage import uncollected
 from dovetail.model.snapshot import Snapshot
 from dovetail.model.values.time import format_time
 
-NAMESPACE: Final = "namespace"  # by which it may be added up, beside "pool"
+NAMESPACE: Final = "namespace"  # the other way to add savings up, besides "pool"
 
-MOST_OFF: Final = 0.1  # of what later launches are set against: 0.084 at most in the weeks of decision 259
+MOST_OFF: Final = 0.1  # share of what later launches are set against: at most 0.084 in the weeks of decision 259
 
 COLUMNS: Final = (
     Column(head="POOL", cut=True),
@@ -46,16 +46,16 @@ class PoolSavings:
 
     pool: str
     moves: int  # nodes that disruptions took away
-    undone: int  # nodes whose disruption was called off, failed or was refused
+    undone: int  # nodes whose disruption was called off, failed or refused
     back: int
     predicted: float  # dollars an hour
     saved: float  # dollars
     pods: int
-    bill: float | None = None  # dollars that its nodes have cost in that time; None: not known
+    bill: float | None = None  # dollars that its nodes cost in that period; None: not known
 
     @property
     def per_move(self) -> float | None:
-        """Dollars for each node that went."""
+        """Dollars for each node that left."""
         return self.saved / self.moves if self.moves else None
 
     @property
@@ -67,7 +67,7 @@ class PoolSavings:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DaySavings:
     """One day in UTC. `bill`: what all nodes have cost; `saved`: what they would have cost more without the moves of
-    the time that is asked for."""
+    the period that is asked for."""
 
     day: str
     bill: float | None
@@ -76,7 +76,7 @@ class DaySavings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SavingsAnswer:
-    """Every pool's savings, and their sum. `partial`: some of that time could not be read."""
+    """Every pool's savings, and their sum. `partial`: some of that period could not be read."""
 
     cluster: str
     since: str
@@ -90,7 +90,7 @@ class SavingsAnswer:
 
     @property
     def head(self) -> tuple[str, ...]:
-        """The line that says of which time it is, against what, and whether it is complete."""
+        """The line that names the period, what it is compared with, and whether it is complete."""
         head = f"{self.since} to {self.until}, against a time without moves"
         least = f"at least ${self.total.saved:.2f} saved: the oldest workflows of that time were not read"
         return (head, least) if self.partial else (head,)
@@ -99,8 +99,7 @@ class SavingsAnswer:
 def savings_from(
     cluster: str, period: Period, found: Entries, now: float, fleet: Snapshot | None = None
 ) -> SavingsAnswer:
-    """The savings in entries that have been read. `fleet`: today's nodes with their prices; None where they are not
-    known."""
+    """The savings from entries that have been read. `fleet`: today's nodes with their prices; None if not known."""
     until = min(period.until or now, now)
     prices = NO_PRICES if fleet is None else Prices.of(fleet.catalogues)
     with uncollected():
@@ -139,8 +138,8 @@ def _notes(found: Entries, bill: Bill | None) -> Iterator[str]:
 
 
 def _how_sure(later: float) -> Iterator[str]:
-    """What of the dollars is no sum of prices that were paid. The bounds are those of the weeks that were played with
-    moves and without (decision 259)."""
+    """Which of the dollars are estimated rather than prices paid. The bounds come from weeks that were played with and
+    without moves (decision 259)."""
     if later >= 0.005:
         off = later * MOST_OFF
         yield (
@@ -151,7 +150,7 @@ def _how_sure(later: float) -> Iterator[str]:
 
 @dataclass(frozen=True, slots=True)
 class _Time:
-    """What happened within a time, and what follows from it."""
+    """What happened within a period, and what follows from it."""
 
     entries: Sequence[Entry]
     since: float
@@ -160,7 +159,7 @@ class _Time:
     bill: Bill | None
 
     def pools(self) -> tuple[PoolSavings, ...]:
-        """Each that entries name or that has had nodes, by name."""
+        """Each pool that entries name or that has had nodes, by name."""
         moves: dict[str, list[Entry]] = {entry.pool: [] for entry in self.entries if entry.pool}
         moves |= {pool: [] for pool in (self.bill.spans if self.bill is not None else ())}
         for entry in self.entries:
@@ -188,7 +187,7 @@ class _Time:
 
 
 def with_dollars(entries: Sequence[Entry], until: float, fleet: Snapshot | None = None) -> tuple[Entry, ...]:
-    """The same entries; each finished disruption says what it has saved until then, or cost."""
+    """The same entries; each finished disruption with what it has saved, or cost, until then."""
     prices = NO_PRICES if fleet is None else Prices.of(fleet.catalogues)
     credits = ledger_of(entries, prices, until).credits
     dollars = {id(credit.move): credit.dollars(0.0, until) for credit in credits if credit.spans()}

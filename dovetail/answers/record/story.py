@@ -1,7 +1,7 @@
 """A run as people read it: a line for each thing that happened, and the steps that have not ended.
 
-A step is one line when it has ended, with its own summary, its outcome, how long it took and how often it was tried.
-One that hangs has no event of its own: it is read from the workflow's description, with its progress and last failure.
+A step that has ended is one line, with its summary, its outcome, how long it took and how often it was tried. A step
+that hangs has no event: it is read from the workflow's description, with its progress and last failure.
 """
 
 from collections.abc import Iterable
@@ -53,7 +53,7 @@ class Pending:
 
 @dataclass(slots=True)
 class StoryLines:
-    """The lines so far, over the runs of one workflow id."""
+    """The lines so far, across the runs of one workflow id."""
 
     converter: PayloadConverter
     lines: list[Line] = field(default_factory=list)
@@ -147,8 +147,8 @@ class StoryLines:
         return "TIMED OUT" if fact.failure is None else f"FAILS: {failure_text(fact.failure)}"
 
     def _beginning(self, fact: Began) -> str:
-        """What a disruption was begun for: the summary that Temporal lists has the reason and the nodes alone, and is
-        cut. Empty for another workflow, and where the input cannot be read."""
+        """What a disruption was begun for: the summary that Temporal lists has only the reason and the nodes, and is
+        cut. Empty for other workflows, and if the input cannot be read."""
         if fact.workflow != DISRUPT_NODES or not fact.given:
             return ""
         try:
@@ -186,8 +186,8 @@ def command_text(command: DisruptionCommand) -> str:
 
 
 def _price(command: DisruptionCommand) -> str:
-    """What the decision says of prices. Without prices of nodes only the saving is said; what replaces a node that
-    leaves at once is not known beforehand."""
+    """The decision's prices. Without prices of nodes only the saving is given; what replaces a node that leaves at once
+    is not known beforehand."""
     if command.price and not command.replacements and not command.savings:
         return f"{price_text(command.price)} until it leaves"
     if command.price:
@@ -196,7 +196,7 @@ def _price(command: DisruptionCommand) -> str:
 
 
 def called_off_text(result: Any) -> str:
-    """Who called a disruption off and why, from how it ended; empty where it was not."""
+    """Who called a disruption off and why, from how it ended; empty if nobody did."""
     if not isinstance(result, dict) or result.get("outcome") != "cancelled":
         return ""
     author = result.get("by")
@@ -204,7 +204,7 @@ def called_off_text(result: Any) -> str:
 
 
 def outcome_text(value: Any) -> str:
-    """A step's or a workflow's result in a few words: its kind and message, else the names that it holds."""
+    """A step's or a workflow's result in a few words: its kind and message, else the names in it."""
     match value:
         case None | "" | []:
             return ""

@@ -1,5 +1,5 @@
-"""What all nodes have cost an hour, and how many they were, over the last day: what a worker has seen itself, and
-before its start what the record says. In memory, and never more than a day of it.
+"""The price per hour and the number of all nodes over the last day: as a worker has seen it, and before its start as
+the record has it. Kept in memory, and never more than a day.
 """
 
 from collections import deque
@@ -18,7 +18,7 @@ MOST_POINTS: Final = int(DAY / STEP_SECONDS)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrendPoint:
-    """All nodes that Dovetail pays for, at one moment. `price`: dollars an hour."""
+    """All nodes that are Dovetail's, at one moment. `price`: dollars an hour."""
 
     at: float
     price: float
@@ -27,8 +27,8 @@ class TrendPoint:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrendAnswer:
-    """The points in order. `seen_since`: from then on the worker has seen them itself, None where it has not looked
-    yet; `partial`: the time before is not known, or not as a whole."""
+    """The points in order. `seen_since`: when the worker itself began to look, None if it has not yet; `partial`: the
+    time before is not known, or only in part."""
 
     points: tuple[TrendPoint, ...] = ()
     seen_since: float | None = None
@@ -37,7 +37,7 @@ class TrendAnswer:
 
 @dataclass(slots=True)
 class Trend:
-    """What one worker has seen of costs. A loop adds to it; questions read it."""
+    """The costs that one worker has seen. A loop adds to it; questions read it."""
 
     _seen: deque[TrendPoint] = field(default_factory=lambda: deque(maxlen=MOST_POINTS))
     _before: tuple[TrendPoint, ...] = ()
@@ -67,7 +67,7 @@ class Trend:
 
 def _points(bill: Bill, first: float) -> Iterable[TrendPoint]:
     """The points before the first look, one for each step. A node of unknown price is left out, because it is not known
-    when it stood."""
+    when it existed."""
     changes = sorted(_changes(bill.all_spans()))
     moments = [first - STEP_SECONDS * count for count in range(MOST_POINTS, 0, -1)]
     price, nodes, passed = 0.0, 0, 0

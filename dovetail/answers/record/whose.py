@@ -1,6 +1,6 @@
-"""Whose pods something was saved for: the dollars of each move, divided by the shares that its plan has of namespaces.
+"""Savings by namespace: the dollars of each move, divided by the namespaces' shares in its plan.
 
-Each move is divided whole, with what was launched for it and what came back later. So the parts are the sum.
+Each move is divided as a whole, with what was launched for it and what came back later, so the parts add up.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -30,7 +30,7 @@ LABELS: Final[dict[Whose, str]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NamespaceSavings:
-    """What belongs to one namespace, or, where `whose` says so, to none that has a name here."""
+    """The savings of one namespace, or, if `whose` says so, of none that is named here."""
 
     whose: Whose
     namespace: str
@@ -43,7 +43,7 @@ class NamespaceSavings:
 
 
 def by_namespace(dollars: Iterable[tuple[Entry, float]]) -> tuple[NamespaceSavings, ...]:
-    """Savings by namespace, from disruptions that say what each has saved."""
+    """Savings by namespace, from disruptions with what each has saved."""
     predicted: dict[tuple[Whose, str], float] = {}
     saved: dict[tuple[Whose, str], float] = {}
     for move, amount in dollars:
@@ -59,8 +59,7 @@ def by_namespace(dollars: Iterable[tuple[Entry, float]]) -> tuple[NamespaceSavin
 
 
 def _shares(move: Entry) -> Iterator[tuple[tuple[Whose, str], float]]:
-    """The part of each namespace. Shares were rounded when they were made: what they lack of one is divided in
-    proportion."""
+    """Each namespace's share. Shares were rounded when they were made: what they lack of 1 is divided in proportion."""
     whole = sum(each.share for each in move.shares)
     if whole <= 0:
         yield ("unknown" if move.pods else "nobody", ""), 1.0
@@ -79,5 +78,5 @@ def namespace_rows(found: Sequence[NamespaceSavings], predicted: float, saved: f
 
 
 def dollars_text(dollars: float) -> str:
-    """Dollars, without the sign of what rounds to nothing."""
+    """Dollars, without a sign if they round to zero."""
     return f"{round(dollars, 2) + 0.0:.2f}"
