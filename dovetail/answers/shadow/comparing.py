@@ -13,7 +13,7 @@ from dovetail.messages.plans import DisruptionCommand
 
 HOUR: Final = 3600.0
 MOST: Final = 500  # comparisons kept; older ones remain in the sums
-REMEMBERED_SECONDS: Final = HOUR  # so long after Dovetail would have taken a node, Karpenter's doing so is the same
+REMEMBERED_SECONDS: Final = HOUR  # for so long, Karpenter's taking a node after Dovetail would have counts as the same
 EXAMPLES: Final = 3
 SAME_PRICE: Final = 0.01  # prices that differ by at most this share are the same
 
