@@ -62,7 +62,7 @@ def _of_workers(given: argparse.Namespace, asked: "Workers") -> int:
         workers = kept.pop() if kept else Workers(where_of(given))
         found = of_workers(given, workers).document()
         _check_cluster(given, found)
-        kept.append(workers)  # after a failure they are asked anew, with the kubeconfig of then: a token may have ended
+        kept.append(workers)  # found again after a failure, with the current kubeconfig: a token may expire
         return found
 
     return _again(given, look, (CommandFailed,))

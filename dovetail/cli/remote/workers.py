@@ -88,8 +88,8 @@ def _below(service: str) -> str:
 
 
 def _others(services: tuple[str, ...], status: int) -> tuple[str, ...]:
-    """Where else they may be: elsewhere if there is no such Service; else behind another of its ports, since it may
-    lack the first (503, as if no worker were ready), or a person may have a right only to the other."""
+    """Where else they may be: at another Service if there is no such one; else behind another of its ports, since it
+    may lack the first (503, as if no worker were ready), or a person may have a right only to the other."""
     place = services[0].rpartition(":")[0]
     return tuple(each for each in services[1:] if (each.rpartition(":")[0] == place) != (status == 404))
 
