@@ -1,9 +1,9 @@
-"""How an answer says that there is none."""
+"""The exceptions for a question without an answer."""
 
 
 class CommandFailed(Exception):
-    """What was asked cannot be done or answered; the message is the one line that says why."""
+    """The request cannot be carried out or answered; the message says why in one line."""
 
 
 class NotUnderstood(CommandFailed):
-    """The question itself is wrong: a time that is none, a file that cannot be read."""
+    """The question itself is wrong: an invalid time, an unreadable file."""

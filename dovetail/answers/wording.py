@@ -1,6 +1,6 @@
-"""How moments, durations, amounts and prices are written for people, and read from them.
+"""Writes moments, durations, amounts and prices for people, and reads them.
 
-Short and the same everywhere: a person at night compares lines.
+Short and the same everywhere, because a tired person compares lines.
 """
 
 import textwrap
@@ -18,14 +18,14 @@ from dovetail.model.values.time import format_time
 
 HOURS_IN_MONTH: Final = 730
 
-_ENDLESS: Final = 1_000_000  # of a pipe or a file, which have no width
+_ENDLESS: Final = 1_000_000  # for a pipe or a file, which have no width
 _width: ContextVar[int] = ContextVar("width", default=_ENDLESS)
 _UNITS: Final = ((86400, "d"), (3600, "h"), (60, "m"), (1, "s"))
 
 
 @contextmanager
 def fitting(width: int | None) -> Iterator[None]:
-    """Texts that are written within the block fit a screen of that width; 0 or None: there is none to fit."""
+    """Texts written within the block fit a screen of that width; 0 or None: no limit."""
     before = _width.set(width or _ENDLESS)
     try:
         yield
@@ -51,7 +51,7 @@ def duration_text(seconds: float) -> str:
 
 
 def age_text(seconds: float) -> str:
-    """An age in whole seconds, never negative: the two clocks that it is taken from may differ."""
+    """An age in whole seconds, never negative: the two clocks behind it may differ."""
     return duration_text(max(0, round(seconds)))
 
 
@@ -96,7 +96,7 @@ def shown(items: Iterable[str], most: int = 5) -> str:
 
 
 def wrapped(head: str, text: str, indent: int = 2) -> list[str]:
-    """`  head  text`, the text broken into lines that stand below one another where the screen has a width."""
+    """`  head  text`, the text broken into aligned lines if the screen has a width."""
     start = " " * indent + head
     return textwrap.wrap(
         text, _width.get(), initial_indent=start, subsequent_indent=" " * len(start), break_on_hyphens=False

@@ -1,6 +1,7 @@
-"""What `COMMAND --help` begins with: a sentence of what for, examples to copy, and the options of the connection apart.
+"""Parts of `COMMAND --help`: a sentence of purpose, examples to copy, and the connection's options under their own
+heading.
 
-Examples are read by the parser itself in a test, so that none goes out of date.
+A test gives the examples to the parser, so that none goes out of date.
 """
 
 import argparse
@@ -8,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from typing import Final
 
-# By the words of the command: what for, and three lines to type.
+# By the words of the command: its purpose, and three lines to type.
 USES: Final[Mapping[str, tuple[str, ...]]] = {
     "worker": (
         "Serves the task queues of a cluster until it is stopped; run as many as you like.",
@@ -187,14 +188,14 @@ _WITHOUT_VALUE: Final = ("--local",)
 
 
 class _Lines(argparse.HelpFormatter):
-    """Examples as they are typed, everything else wrapped."""
+    """Keeps examples as typed, and wraps everything else."""
 
     def _fill_text(self, text: str, width: int, indent: str) -> str:
         return text if "dovetail " in text and "\n" in text else super()._fill_text(text, width, indent)
 
 
 def dress(top: argparse.ArgumentParser) -> None:
-    """Give each command its sentence, its examples, and its options of the connection a heading."""
+    """Give each command its sentence and examples, and a heading for the connection's options."""
     for words, command in commands_of(top):
         what, *examples = USES[words]
         command.formatter_class = _Lines
@@ -214,7 +215,7 @@ def dress(top: argparse.ArgumentParser) -> None:
 def commands_of(
     of: argparse.ArgumentParser, typed: tuple[str, ...] = ()
 ) -> Iterator[tuple[str, argparse.ArgumentParser]]:
-    """Those that do something, by their words."""
+    """The commands that do something, by their words."""
     below = [action for action in of._actions if isinstance(action, argparse._SubParsersAction)]
     if not below:
         yield " ".join(typed), of
@@ -229,7 +230,7 @@ def _typed(action: argparse.Action) -> str:
 
 
 def with_options_behind(arguments: Sequence[str], top: argparse.ArgumentParser) -> list[str]:
-    """Options of the connection may stand before the command, as kubectl takes them; the parser wants them behind."""
+    """Move connection options from before the command, where kubectl allows them, to after it, for the parser."""
     rest, moved = list(arguments), list[str]()
     while rest and (rest[0].partition("=")[0] in CONNECTION or rest[0] == "-n"):
         option = rest.pop(0)
@@ -244,7 +245,7 @@ def with_options_behind(arguments: Sequence[str], top: argparse.ArgumentParser) 
 
 
 def check_command(top: argparse.ArgumentParser, arguments: Sequence[str]) -> None:
-    """A command that there is not is refused with the one that was probably meant."""
+    """Refuse an unknown command, with the one that was probably meant."""
     word = arguments[0] if arguments else ""
     known = sorted({words.partition(" ")[0] for words, _ in commands_of(top)})
     if word and not word.startswith("-") and word not in known:
@@ -252,6 +253,6 @@ def check_command(top: argparse.ArgumentParser, arguments: Sequence[str]) -> Non
 
 
 def meant(word: str, known: Sequence[str]) -> str:
-    """The one that is nearest, as a question; empty where none is near."""
+    """The nearest known word, as a question; empty if none is near."""
     found = get_close_matches(word, known, n=1)
     return f": did you mean {found[0]}?" if found else ""

@@ -1,4 +1,5 @@
-"""What a command answers from without a worker: a world that it opens with a worker's settings, or a recorded file."""
+"""The source of a command's answers without a worker: a world that it opens with a worker's settings, or a recorded
+file."""
 
 from collections.abc import Mapping
 from contextlib import AbstractAsyncContextManager
@@ -42,7 +43,7 @@ class LocalSource:
         return await look(self.settings, self.file)
 
     async def fleet(self) -> Look:
-        """One question to Temporal: where it does not answer, the first line says so."""
+        """One question to Temporal: if it does not answer, the first line says so."""
         async with self.world() as world:
             try:
                 client = await self.temporal()
@@ -75,7 +76,7 @@ class LocalSource:
             async with self.world() as world:
                 return await whole_snapshot(world.view, world.catalogues, FLEET | OVERLAYS)
         except (Failure, SettingsError):
-            return None  # the record can be read where the cluster or the cloud cannot
+            return None  # the record can be read even if the cluster or the cloud cannot
 
     async def temporal(self) -> Client:
         if self._client is None:
@@ -95,5 +96,5 @@ class LocalSource:
 
 
 async def answered(source: LocalSource, route: str, asked: Asked) -> Answered:
-    """What the table of questions answers from there."""
+    """The answer of the table of questions from this source."""
     return await question(route)(source, asked)

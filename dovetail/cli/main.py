@@ -1,11 +1,11 @@
 """`dovetail`: the command that operators type.
 
-One sub-command per question. What a person can mend (no Temporal server, no cluster, no rights, a setting) is one clear
-line and exit code 1. The process leaves with os._exit after a flush, because Python 3.11 now and then aborts at
-interpreter exit with Temporal's SDK loaded.
+One sub-command per question. What a person can fix (no Temporal server, no cluster, no rights, a setting) is one clear
+line and exit code 1. The process exits with os._exit after a flush, because Python 3.11 sometimes aborts at interpreter
+exit with Temporal's SDK loaded.
 
-What a command needs is imported when that command is run: --help and --version load no SDK, and a worker does not hold
-the commands that explain.
+A command's imports happen when it runs: --help and --version load no SDK, and a worker does not load the explaining
+commands.
 """
 
 import argparse
@@ -39,17 +39,17 @@ if TYPE_CHECKING:
 
 NAME: Final = "dovetail"
 
-# Exit codes (docs/guides/command-line.md). 2 is argparse's, for what cannot be read; 4 is an answer's own.
+# Exit codes (docs/guides/command-line.md). 2 is argparse's, for unreadable arguments; 4 depends on the answer.
 FAILED: Final = 1
 OTHER_CLUSTER: Final = 3  # the name belongs to another cluster
 INTERRUPTED: Final = 130
-READER_GONE: Final = 141  # as a program that SIGPIPE has ended
+READER_GONE: Final = 141  # like a program ended by SIGPIPE
 
 _SERVICE_ACCOUNT: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount/token")
 
 
 def parser(called: str = NAME) -> argparse.ArgumentParser:
-    """All commands, in the order of the help. `called`: the name by which a person has called the program."""
+    """All commands, in the order of the help. `called`: the name under which the program was called."""
     top = argparse.ArgumentParser(
         prog=called,
         description="Node lifecycle automation for Kubernetes.",
@@ -79,7 +79,7 @@ def parser(called: str = NAME) -> argparse.ArgumentParser:
 
 
 def _connection() -> argparse.ArgumentParser:
-    """The options by which a command finds its cluster."""
+    """The options with which a command finds its cluster."""
     shared = argparse.ArgumentParser(add_help=False)
     shared.add_argument("--cluster", help="the cluster's name (CLUSTER_NAME)")
     shared.add_argument("--kubeconfig", type=Path, help="the cluster's kubeconfig (KUBECONFIG)")
@@ -109,7 +109,7 @@ def _add_cancel(commands: "Commands", shared: argparse.ArgumentParser) -> None:
 
 
 def _add_set_up(commands: "Commands", shared: argparse.ArgumentParser) -> None:
-    """What is done once for a cluster or for Temporal."""
+    """Commands run once for a cluster or for Temporal."""
     over = commands.add_parser("take-over", parents=[shared], help="take the place of another cluster of this name")
     over.add_argument("--from", dest="theirs", required=True, metavar="UID", help="the cluster that is gone")
     over.set_defaults(act=_take_over)
@@ -128,7 +128,7 @@ def _add_demo(commands: "Commands") -> None:
 
 
 class _ListSettings(argparse.Action):
-    """Prints the settings; they are loaded only then."""
+    """Prints the settings, which are loaded only then."""
 
     def __init__(self, option_strings: list[str], dest: str, **rest: Any) -> None:
         super().__init__(option_strings, dest, nargs=0, **rest)
@@ -143,7 +143,7 @@ class _ListSettings(argparse.Action):
 async def _worker(given: argparse.Namespace, settings: "Settings") -> None:
     from dovetail.worker.allocator import keep_little
 
-    keep_little()  # before the SDKs are loaded
+    keep_little()  # must come before the SDKs are loaded
     from dovetail.worker.run import run_worker
 
     await run_worker(settings, given.source)
@@ -183,7 +183,7 @@ async def _demo(given: argparse.Namespace, settings: "Settings") -> None:
 
 
 def main(arguments: list[str], called: str = NAME) -> int:
-    """Run one command; its exit code."""
+    """Run one command; returns its exit code."""
     try:
         if arguments[:1] == [ASKED]:
             return _completed(arguments[1:])
@@ -208,7 +208,7 @@ def main(arguments: list[str], called: str = NAME) -> int:
 
 
 def _read(top: argparse.ArgumentParser, arguments: list[str]) -> argparse.Namespace:
-    """What was typed; what the command does not know is refused with its own usage, not with that of all commands."""
+    """What was typed, parsed; unknown arguments are refused with the command's own usage, not that of all commands."""
     given, unknown = top.parse_known_args(arguments)
     if unknown:
         command = _command_of(top, given)
@@ -218,7 +218,7 @@ def _read(top: argparse.ArgumentParser, arguments: list[str]) -> argparse.Namesp
 
 
 def _command_of(of: argparse.ArgumentParser, given: argparse.Namespace) -> argparse.ArgumentParser:
-    """The parser of the command that was typed, or of the question behind it."""
+    """The parser of the typed command, or of the sub-command after it."""
     for action in of._actions:
         if isinstance(action, argparse._SubParsersAction) and action.dest in given:
             return _command_of(action.choices[getattr(given, action.dest)], given)
@@ -234,7 +234,7 @@ def _completed(words: list[str]) -> int:
 
 
 def _flags_apart(arguments: list[str]) -> tuple[list[str], list[str]]:
-    """What the parser knows, and the settings that a worker is given as flags: from the first one on."""
+    """What the parser knows, and, from the first one on, the settings given to a worker as flags."""
     if arguments[:1] != ["worker"]:
         return arguments, []
     known = ("--cluster", "--kubeconfig", "--world", "--roles", "--help", "--list-settings")
@@ -255,7 +255,7 @@ def _is_order(given: argparse.Namespace) -> bool:
 
 
 def _ordered(given: argparse.Namespace) -> int:
-    """Without settings, and without any library of a cloud, of Kubernetes or of Temporal."""
+    """Carry out an order without settings, and without any library of a cloud, Kubernetes or Temporal."""
     import asyncio
 
     from dovetail.cli.orders.target import OtherWorkers
@@ -272,7 +272,7 @@ def _ordered(given: argparse.Namespace) -> int:
 
 
 def _carried_out(given: argparse.Namespace) -> int:
-    """With the settings of this machine."""
+    """Carry out a command with the settings of this machine."""
     import asyncio
 
     from dovetail.connection.configuration import TemporalUnusable
@@ -304,7 +304,7 @@ def _carried_out(given: argparse.Namespace) -> int:
 
 
 def _kubeconfig(given: argparse.Namespace) -> Any:
-    """The file that was named; for a person, who is in no pod, also the one in the home folder, as kubectl does it."""
+    """The file that was named; outside a pod also the one in the home folder, as kubectl does."""
     named = getattr(given, "kubeconfig", None)
     if named is not None or given.command == "worker" or os.environ.get("KUBECONFIG") or _SERVICE_ACCOUNT.exists():
         return named

@@ -1,6 +1,6 @@
-"""What commands print, and how they end.
+"""Printing and exit codes of commands.
 
-A failure that a person can mend is one line on standard error and exit code 1; anything else is a bug and shows its
+A failure that a person can fix is one line on standard error and exit code 1; anything else is a bug and shows its
 traceback.
 """
 
@@ -10,12 +10,12 @@ from typing import Final
 from dovetail.answers.failures import CommandFailed
 from dovetail.model.values.quoting import printable
 
-NEEDS_PERSON: Final = 4  # the exit code of --check where something needs a person
+NEEDS_PERSON: Final = 4  # the exit code of --check if something needs a person
 LEFT_BEHIND: Final = 4  # the exit code of a planned change that would leave something as it is
 
 
 class NoWorkerAnswers(CommandFailed):
-    """The API server was reached, and no worker behind it; or it was not reached at all."""
+    """The API server was reached but no worker behind it, or it was not reached at all."""
 
 
 class ReaderGone(Exception):
@@ -23,7 +23,7 @@ class ReaderGone(Exception):
 
 
 def say(text: str, before: str = "") -> None:
-    """A line on standard output, at once; nothing in it steers a terminal. `before`: what is to."""
+    """Print a line at once, without terminal control characters. `before`: control characters to send first."""
     try:
         print(f"{before}{printable(text)}", flush=True)
     except BrokenPipeError:
@@ -36,7 +36,7 @@ def complain(text: str) -> None:
 
 
 def as_json(answer: object) -> str:
-    """An answer for scripts: the same facts as the text, every one of them."""
+    """An answer for scripts, with all the facts of the text."""
     import orjson
 
     return orjson.dumps(answer, option=orjson.OPT_INDENT_2 | orjson.OPT_NON_STR_KEYS).decode()

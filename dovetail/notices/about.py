@@ -10,7 +10,7 @@ from dovetail.model.pods import Pod
 from dovetail.model.pools import NodePool
 from dovetail.notices.notice import Notice
 
-STANDING_WINDOW: Final = 900.0  # of a state that lasts: said again each quarter of an hour
+STANDING_WINDOW: Final = 900.0  # for a lasting state: repeated each quarter of an hour
 
 
 def notice_about(
@@ -21,7 +21,7 @@ def notice_about(
     *,
     distinct: str = "",
 ) -> Notice:
-    """A notice that is not repeated for the usual two minutes; `distinct` as `Notice` has it."""
+    """A notice that is not repeated for the usual two minutes; `distinct` as in `Notice`."""
     return Notice(
         kind=subject.__class__.__name__,
         namespace=subject.namespace if isinstance(subject, Pod | Deployment) else "",
@@ -35,7 +35,7 @@ def notice_about(
 
 
 def warnings_on_pools(pools: Iterable[NodePool], reason: str, message: str) -> list[Notice]:
-    """Warnings that concern the whole cluster: on each NodePool, where a person looks whose pods stay pending."""
+    """Warnings that concern the whole cluster: on each NodePool, where people look when their pods stay pending."""
     return [
         replace(notice_about(pool, reason, message, "Warning"), window=STANDING_WINDOW)
         for pool in sorted(pools, key=lambda pool: pool.name)

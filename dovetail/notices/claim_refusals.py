@@ -1,11 +1,11 @@
-"""What is said of a NodeClaim that the API server refuses to create."""
+"""Notices about a NodeClaim that the API server refuses to create."""
 
 from collections.abc import Mapping
 from typing import Final
 
 from dovetail.notices.notice import Notice
 
-REFUSED_WINDOW: Final = 900.0  # a policy that refuses once refuses again at each try
+REFUSED_WINDOW: Final = 900.0  # a policy that refuses once refuses each retry
 
 
 def claim_refused(pool: str, pool_uid: str, why: str) -> Notice:
@@ -22,5 +22,5 @@ def claim_refused(pool: str, pool_uid: str, why: str) -> Notice:
 
 
 def refused_words(why: Mapping[str, str]) -> str:
-    """Why no claim is taken for a pod, by NodePool."""
+    """Why no claim is accepted for a pod, by NodePool."""
     return "; ".join(f"the API server refuses a NodeClaim of NodePool {p} for it: {said}" for p, said in why.items())

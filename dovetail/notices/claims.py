@@ -15,7 +15,7 @@ def insufficient_capacity(claim: NodeClaim, error: str) -> Notice:
 
 
 def launch_warning(claim: NodeClaim, reason: str, message: str) -> Notice:
-    """What the cloud has to say of the launch beside its outcome."""
+    """What the cloud reports about the launch besides its outcome."""
     return notice_about(claim, reason, message, "Warning")
 
 
@@ -25,7 +25,7 @@ def consistency_check_failed(claim: NodeClaim, issue: str) -> Notice:
 
 
 def reboot_observed(claim: NodeClaim) -> Notice:
-    """Its instance has started anew (1.15)."""
+    """Its instance has rebooted (1.15)."""
     return notice_about(claim, "RebootObserved", "New boot observed (bootID changed); awaiting node readiness")
 
 
@@ -40,6 +40,6 @@ def claim_deadline(claim: NodeClaim, timestamp: str) -> Notice:
 
 
 def unreadable_deadline(claim: NodeClaim, text: str) -> Notice:
-    """The deadline annotation cannot be read; upstream would go no further until it is corrected (TRM-6)."""
+    """The deadline annotation cannot be read; upstream would not continue until it is corrected (TRM-6)."""
     message = f"Annotation karpenter.sh/nodeclaim-termination-timestamp is no RFC 3339 time: {text!r}; ignored"
     return notice_about(claim, "InvalidTerminationTimestamp", message, "Warning")

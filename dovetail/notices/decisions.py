@@ -1,7 +1,7 @@
 """The notices about a decision, in upstream's words.
 
-They are made from the reasons that the checks return, never inside a check: one that published could not be asked
-twice. The object's UID is not known everywhere here, and is added before they are published.
+They are made from the reasons that the checks return, never inside a check: a check that published could not be
+repeated. The object's UID is not always known here, and is added before publishing.
 """
 
 from typing import Final, Literal
@@ -13,7 +13,7 @@ from dovetail.model.values.time import format_time
 from dovetail.notices.about import notice_about
 from dovetail.notices.notice import Notice
 
-# How long the same words about the same object are not repeated, where upstream has its own window.
+# How long the same words about the same object are not repeated, for notices with a window of upstream's own.
 WINDOWS: Final = {"Unconsolidatable": 900.0, "NoCompatibleInstanceTypes": 60.0}
 POOL_WINDOW: Final = 60.0
 DEFAULT_WINDOW: Final = 120.0
@@ -22,13 +22,13 @@ DEFAULT_WINDOW: Final = 120.0
 def decision_notice(
     kind: str, name: str, reason: str, message: str, type: Literal["Normal", "Warning"] = "Normal"
 ) -> Notice:
-    """A notice about a node, claim or pool. Two that say different things are both published."""
+    """A notice about a node, claim or pool. Two with different messages are both published."""
     window = POOL_WINDOW if kind == "NodePool" else WINDOWS.get(reason, DEFAULT_WINDOW)
     return Notice(kind=kind, name=name, reason=reason, message=message, type=type, distinct=message, window=window)
 
 
 def pod_notice(pod: Pod, now: float) -> Notice | None:
-    """What a pod's annotations come to; None where there is nothing to say (DIS-42)."""
+    """What a pod's annotations mean; None if there is nothing to report (DIS-42)."""
     if fault := window_fault(pod):
         return notice_about(pod, "InvalidDisruptionWindow", window_words(fault), "Warning", distinct=fault)
     if pod.do_not_disrupt is None or pod.do_not_disrupt == "true":

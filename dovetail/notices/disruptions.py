@@ -13,7 +13,7 @@ from dovetail.notices.notice import Notice
 
 
 def replacing(claim: NodeClaim, label: str) -> tuple[Notice, ...]:
-    """A replacement was created and is waited for; nothing for a claim that replaces no node (DIS-150)."""
+    """A replacement was created and is awaited; empty for a claim that replaces no node (DIS-150)."""
     reason = DisruptionReason.of_label(label)
     if reason is None:
         return ()
@@ -24,7 +24,7 @@ def replacing(claim: NodeClaim, label: str) -> tuple[Notice, ...]:
 
 
 def disrupting(claim: NodeClaim, nodes: Iterable[Node]) -> tuple[Notice, ...]:
-    """A marked claim is deleted; nothing for one that is deleted for another reason (DIS-151)."""
+    """A marked claim is deleted; empty if it is deleted for another reason (DIS-151)."""
     marked = claim.condition(names.DISRUPTION_REASON)
     if marked is None or marked.status != "True":
         return ()

@@ -1,4 +1,4 @@
-"""The notice of a step that fails: what does not go on, and why."""
+"""The notice of a failing step: what does not continue, and why."""
 
 from dataclasses import dataclass
 from typing import Final

@@ -1,4 +1,4 @@
-"""The notices about objects that are left out: those that cannot be read, and those that cannot be judged."""
+"""The notices about objects that are set aside: those that cannot be read, and those that cannot be judged."""
 
 from collections.abc import Iterable, Iterator
 from typing import Final
@@ -8,9 +8,9 @@ from dovetail.model.objects.unreadable import Unreadable
 from dovetail.notices.notice import Notice
 
 WINDOW: Final = 900.0
-MOST: Final = 50  # of one decision: one who can make one such object can make a thousand
+MOST: Final = 50  # of one decision: a person who can create one such object can create a thousand
 
-# Kinds that an Event can be about; a step of ours is none, and a virtual pod exists nowhere.
+# Kinds that an Event can be about; a step of ours is none, and a virtual pod does not exist.
 _KINDS: Final = frozenset(
     {
         "Pod",

@@ -1,4 +1,4 @@
-"""Notices about drains that something holds: what is done about it, and what people have decided."""
+"""Notices about held drains: what is done about them, and what people have decided."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
@@ -14,7 +14,7 @@ OWNERS: Final = ("ReplicaSet", "StatefulSet", "DaemonSet", "Job")
 
 
 def drain_held(nodes: Iterable[Node], pods: Iterable[Pod], words: str) -> Iterator[Notice]:
-    """On the Node, on the pods that hold it, and on their owners: a person who looks at any of these should find it."""
+    """On the Node, on the pods that hold it, and on their owners, so that people find it on any of these."""
     for node in nodes:
         yield notice_about(node, "DrainHeld", f"Its drain is {words}", "Warning", distinct=words)
     seen = set[str]()
@@ -37,14 +37,14 @@ def drain_held(nodes: Iterable[Node], pods: Iterable[Pod], words: str) -> Iterat
 
 
 def drain_asks(nodes: Iterable[Node], claim: NodeClaim, words: str) -> Iterator[Notice]:
-    """A person is asked."""
+    """A person is asked for a decision."""
     for node in nodes:
         message = f"Its drain is {words}: decide with `dovetail decide {claim.name} force|wait 6h|cancel`"
         yield notice_about(node, "DrainAsks", message, "Warning", distinct=words)
 
 
 def drain_forced(nodes: Iterable[Node], words: str, deadline: str) -> Iterator[Notice]:
-    """The ladder has fixed a deadline."""
+    """The ladder has set a deadline."""
     for node in nodes:
         message = f"Its drain is {words}: all pods will be deleted by {deadline}"
         yield notice_about(node, "DrainForced", message, "Warning", distinct=words)
@@ -57,12 +57,12 @@ def decided(claim: NodeClaim, words: str, becomes: str) -> Notice:
 
 
 def not_decided(claim: NodeClaim, words: str, why: str) -> Notice:
-    """Nothing becomes of it."""
+    """The decision is not carried out."""
     message = f"Not decided: {words}: {why}"
     return notice_about(claim, "DecisionRefused", message, "Warning", distinct=message)
 
 
 def denied_too_late(claim: NodeClaim, words: str) -> Notice:
-    """A hook denies what cannot be taken back any more."""
+    """A hook denies what can no longer be undone."""
     message = f"It is being deleted already: {words}"
     return replace(notice_about(claim, "HookDeniesTooLate", message, "Warning", distinct=words), window=STANDING_WINDOW)

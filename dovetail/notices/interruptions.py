@@ -49,13 +49,13 @@ _WORDS: Final[dict[InterruptionReason, _Words]] = {
 
 
 def warned(reason: InterruptionReason, about: About) -> Notice | None:
-    """The warning itself; None for a reason without an Event."""
+    """The notice of the warning itself; None for a reason without an Event."""
     words = _WORDS.get(reason)
     return None if words is None else _notice(words, about)
 
 
 def terminating(about: About) -> Notice:
-    """Its claim has been deleted for the warning."""
+    """Its claim has been deleted because of the warning."""
     message = f"Interruption triggered termination for the {about.kind}"
     return _notice(_Words("Warning", "TerminatingOnInterruption", message), about)
 

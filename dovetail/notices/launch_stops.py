@@ -1,4 +1,4 @@
-"""The notices that something of a NodePool is stopped, since it was of no use."""
+"""The notices that something is stopped for a NodePool because it did not help."""
 
 from dovetail.model.pools import NodePool
 from dovetail.notices.about import notice_about

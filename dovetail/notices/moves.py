@@ -20,7 +20,7 @@ def moved(deployment: Deployment, node: Node) -> Notice:
 
 
 def move_failed(deployment: Deployment, node: Node) -> tuple[Notice, Notice]:
-    """It was taken back."""
+    """The move was undone."""
     why = "the new pod did not become available, so the roll-out was taken back and the old pod stays"
     about = notice_about(deployment, "MoveFailed", f"Not moved from node {node.name}: {why}", "Warning")
     return about, notice_about(node, "MoveFailed", f"{deployment.key}: {why}", "Warning", distinct=deployment.uid)
@@ -33,5 +33,5 @@ def move_called_off(deployment: Deployment, node: Node) -> Notice:
 
 
 def move_impossible(pod: Pod, why: WhyNotMoved) -> Notice:
-    """It is evicted as ever, although its owner asks for a move."""
+    """It is evicted as usual, although its owner asks for a move."""
     return notice_about(pod, "MoveImpossible", f"Evicted, not moved: {why.words}", "Warning", distinct=pod.uid)

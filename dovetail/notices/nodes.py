@@ -30,8 +30,8 @@ def node_deadline(node: Node, timestamp: str) -> Notice:
 
 
 def repair_blocked(node: Node, where: str) -> Notice:
-    """Why an unhealthy node is not replaced (EVT-12): too many are in the nodepool or cluster that `where` names, or,
-    where it is empty, an annotation keeps it."""
+    """Why an unhealthy node is not replaced (EVT-12): the nodepool or cluster that `where` names has too many, or, if
+    `where` is empty, an annotation keeps the node."""
     if not where:
         text = f'Repair is blocked through the "{names.DO_NOT_REPAIR}" annotation'
         return replace(notice_about(node, "DisruptionBlocked", text), window=900.0)

@@ -6,9 +6,9 @@ from typing import Literal
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Notice:
-    """A notice about one object. It is published once in `window` seconds (EVT-0).
+    """A notice about one object. It is published at most once in `window` seconds (EVT-0).
 
-    Two notices are the same where object, reason and `distinct` are.
+    Two notices are the same if object, reason and `distinct` are.
     """
 
     kind: str

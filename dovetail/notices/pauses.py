@@ -1,4 +1,4 @@
-"""The notices on a NodePool that something is paused for it, that it goes on, and that a pause cannot be understood."""
+"""The notices on a NodePool that something is paused, that it resumes, and that a pause cannot be understood."""
 
 from dovetail.model.permission.pauses import Pause
 from dovetail.model.pools import NodePool
@@ -7,17 +7,17 @@ from dovetail.notices.notice import Notice
 
 
 def paused(pool: NodePool, pause: Pause) -> Notice:
-    """For each pause, once."""
+    """Published once for each pause."""
     message = f"{pause.words} paused for {pause.where} {pause.says}"
     return notice_about(pool, "Paused", message, distinct=message)
 
 
 def resumed(pool: NodePool, pause: Pause) -> Notice:
-    """When it has ended, by a person or by itself."""
+    """Published when it has ended, by a person or by itself."""
     message = f"{pause.words} no longer paused for {pause.where}"
     return notice_about(pool, "Resumed", message, distinct=message)
 
 
 def not_understood(pool: NodePool, fault: str) -> Notice:
-    """What is wrong with the annotations, and how they are taken."""
+    """What is wrong with the annotations, and how they are interpreted."""
     return notice_about(pool, "PauseNotUnderstood", fault, "Warning", distinct=fault)

@@ -19,7 +19,7 @@ MOST_NAMED = 10  # DaemonSets in one message
 
 
 def placement_notices(snapshot: Snapshot, placement: Placement) -> Iterator[Notice]:
-    """All notices of one pass: PLC-225 for nodes that stand, PLC-226, PLC-227, and what could not be judged."""
+    """All notices of one pass: PLC-225 for existing nodes, PLC-226, PLC-227, and what could not be judged."""
     yield from refusal_notices(placement)
     yield from _crowded_pools(snapshot, placement)
     yield from _nominations(snapshot, placement)
@@ -29,7 +29,7 @@ def placement_notices(snapshot: Snapshot, placement: Placement) -> Iterator[Noti
 
 
 def _nominations(snapshot: Snapshot, placement: Placement) -> Iterator[Notice]:
-    """PLC-225: where a pod is expected that needs no new node; for a new one it is said when the claim is made."""
+    """PLC-225: where a pod that needs no new node is expected; for a new node this is published with its claim."""
     if not placement.existing:
         return
     for name, pods in placement.existing.items():
@@ -45,13 +45,13 @@ def _nominations(snapshot: Snapshot, placement: Placement) -> Iterator[Notice]:
 
 
 def refusal_notices(placement: Placement) -> Iterator[Notice]:
-    """PLC-226: for each pod that found no place, or that takes no part."""
+    """PLC-226: for each pod that found no place, or takes no part."""
     for refused in placement.refused:
         if not refused.waits_for_reservation:
             yield _failed(refused.pod, f"Failed to schedule pod, {why(refused)}")
     for ignored in placement.ignored:
         if not ignored.silent:
-            # Said also where something else was said of the pod just now: it alone is to be mended.
+            # Published even if the pod has just had another notice, because only this can be fixed.
             yield replace(
                 _failed(ignored.pod, f"Failed to schedule pod, {ignored.why}"),
                 distinct="refused" if ignored.earlier_claim == "refused" else "",
@@ -59,7 +59,7 @@ def refusal_notices(placement: Placement) -> Iterator[Notice]:
 
 
 def _crowded_pools(snapshot: Snapshot, placement: Placement) -> Iterator[Notice]:
-    """One for each pool whose DaemonSets keep pods from fitting: an operator's to mend, not the pods' authors'."""
+    """One for each pool whose DaemonSets keep pods from fitting: for an operator to fix, not for the pods' authors."""
     crowded: dict[tuple[str, tuple[str, ...]], list[str]] = {}
     for refused in placement.refused:
         for pool in refused.pools:

@@ -1,7 +1,7 @@
 """Notices about pods that must leave a node.
 
-Reasons and types are upstream's (EVT-1, EVT-2, EVT-9 to EVT-11). Repetitions are recognised by the pod, not by its name
-alone as upstream does, which mixes up namespaces.
+Reasons and types are upstream's (EVT-1, EVT-2, EVT-9 to EVT-11). Repetitions are recognised by the pod, not only by its
+name as upstream does, which mixes up namespaces.
 """
 
 from typing import Literal
@@ -30,7 +30,7 @@ def deleted_by_force(pod: Pod, grace: int) -> Notice:
 
 
 def protection_notice(pod: Pod, now: float) -> Notice | None:
-    """What its annotations come to; None where there is nothing to say (EVT-9 to EVT-11)."""
+    """What its annotations mean; None if there is nothing to report (EVT-9 to EVT-11)."""
     if fault := window_fault(pod):
         return _of(pod, "Warning", "InvalidDisruptionWindow", window_words(fault))
     if pod.do_not_disrupt is None or pod.do_not_disrupt == "true":

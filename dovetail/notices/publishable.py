@@ -1,6 +1,6 @@
-"""Completes the notices of a decision with the UIDs of their objects, which Events carry, and says which are worth it.
+"""Completes the notices of a decision with the UIDs of their objects, which Events need, and drops useless ones.
 
-That a node which has just come cannot be consolidated surprises nobody, and would be two Events for each node.
+That a new node cannot be consolidated surprises nobody, and would cost two Events for each node.
 """
 
 from collections.abc import Mapping
@@ -12,7 +12,7 @@ from dovetail.model.pools import NodePool
 from dovetail.model.snapshot import Snapshot
 from dovetail.notices.notice import Notice
 
-STARTING_SECONDS: Final = 300.0  # that a node has been there; what lasts is said after them
+STARTING_SECONDS: Final = 300.0  # of a node's age; what lasts is published after them
 
 
 def is_young(claim: NodeClaim, now: float) -> bool:
@@ -21,7 +21,7 @@ def is_young(claim: NodeClaim, now: float) -> bool:
 
 
 def says_enough(snapshot: Snapshot, notice: Notice) -> bool:
-    """Whether people need it now: not that a young node cannot be consolidated."""
+    """Whether people need the notice now: they do not need to know that a young node cannot be consolidated."""
     if notice.reason != "Unconsolidatable":
         return True
     claim = snapshot.claims.get(notice.name)

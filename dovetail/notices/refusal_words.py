@@ -1,7 +1,7 @@
 """Why a pod finds no node, in the words of its Event (PLC-124, PLC-226).
 
-The words are upstream's where it has them, because people search for them; `dovetail explain pod` says the same in
-plainer ones. The names of the closed list cannot stand in for words: `it_fits` means that no instance type fits.
+The words are upstream's if it has any, because people search for them; `dovetail explain pod` says the same more
+plainly. The names of the closed list do not work as words: `it_fits` means that no instance type fits.
 """
 
 from collections.abc import Mapping
@@ -15,7 +15,7 @@ _SUSPICIOUS: Final = parse_quantity("1M", 10**9)
 
 _CONSTRAINT: Final = "unsatisfiable topology constraint"
 
-# Before what it conflicts with. Of the other reasons the conflict says all.
+# The words before a conflict. For all other reasons the conflict itself says everything.
 _WORDS: Final[Mapping[Reason, str]] = {
     "requirements": "incompatible requirements",
     "volume_requirements": "incompatible volume requirements",

@@ -10,7 +10,7 @@ DAY: Final = 86_400.0
 
 
 def drift_waits(node: Node, waited: float, why: str) -> Notice:
-    """It has waited for long. `why`: the rule of people that keeps it; empty where another cause does."""
+    """It has waited for long. `why`: the rule of people that keeps it; empty if there is another cause."""
     cause = why or f"`dovetail explain node {node.name}` says why"
     message = f"It has drifted and has stayed for {int(waited // DAY)} days: {cause}"
     return notice_about(node, "DriftWaits", message, "Warning", distinct=why)

@@ -1,4 +1,4 @@
-"""The settings of a process as placement and disruption take them."""
+"""The settings of a process in the form that placement and disruption take."""
 
 import time
 from collections.abc import Callable
@@ -10,8 +10,8 @@ from dovetail.model.names import WELL_KNOWN_LABELS
 from dovetail.placement.settings import BrakeSettings, CostSettings, PlacementSettings
 from dovetail.settings.settings import Settings
 
-STEPS = 20_000  # of a search for cheaper nodes; its time is up before
-# What the functions below read of a process's settings, but for its cloud: a decision that is kept keeps them.
+STEPS = 20_000  # of a search for cheaper nodes; its time runs out sooner
+# The settings that the functions below read, except the cloud's: they are kept with a kept decision.
 DECIDING: Final = (
     "preferences",
     "min_values",
@@ -32,12 +32,12 @@ DECIDING: Final = (
 
 
 def deciding(settings: Settings) -> dict[str, Any]:
-    """The settings that bear on decisions, by name."""
+    """The settings that affect decisions, by name."""
     return {name: getattr(settings, name) for name in DECIDING}
 
 
 def well_known_labels(settings: Settings) -> frozenset[str]:
-    """Kubernetes' and Karpenter's, and the cloud's (PLC-35). One that no instance type has has no effect."""
+    """Kubernetes' and Karpenter's, and the cloud's (PLC-35). A label that no instance type has has no effect."""
     return WELL_KNOWN_LABELS | settings.provider.labels
 
 
@@ -68,8 +68,8 @@ def cost_settings(settings: Settings) -> CostSettings:
 
 
 def stopwatch(seconds: float) -> Callable[[], bool]:
-    """Whether this thread has worked for so many seconds from now on: on a busy machine a search looks at as much as on
-    an idle one, and DOVETAIL_PASS_LIMIT ends it by the clock."""
+    """A function that says whether this thread has since worked for so many seconds: on a busy machine a search covers
+    as much as on an idle one, and DOVETAIL_PASS_LIMIT ends it by the clock."""
     until = time.thread_time() + seconds
     return lambda: time.thread_time() >= until
 

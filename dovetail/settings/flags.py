@@ -1,8 +1,8 @@
 """Every setting as a flag of `dovetail worker`: `--batch-idle-duration 2s` for BATCH_IDLE_DURATION.
 
-So the arguments of a Deployment that was made for Karpenter mean the same here. The name is the variable's in small
-letters, without DOVETAIL_; a flag wins over the environment. Flags are taken out before the command line is parsed,
-because their names come from models that no other command needs to load.
+So the arguments of a Deployment made for Karpenter mean the same here. The name is the variable's in lower case,
+without DOVETAIL_; a flag wins over the environment. Flags are removed before the command line is parsed, because their
+names come from models that no other command needs to load.
 """
 
 from collections.abc import Iterable, Sequence
@@ -23,7 +23,7 @@ def flag_of(variable: str) -> str:
 
 
 def known_flags() -> dict[str, tuple[str, bool]]:
-    """The variable of each flag, and whether the flag may stand without a value, which then is true."""
+    """The variable of each flag, and whether the flag may come without a value, which then is true."""
     found = {flag_of(one.variable): (one.variable, one.is_switch) for one in WITHOUT_EFFECT}
     for model in settings_models():
         for field in model.model_fields.values():
@@ -33,8 +33,8 @@ def known_flags() -> dict[str, tuple[str, bool]]:
 
 
 def flags_of(words: Sequence[str]) -> dict[str, str]:
-    """The settings that these words give, by variable; SettingsError names the word that is none. Where there is none,
-    no cloud's library is loaded for it."""
+    """The settings that these words give, by variable; SettingsError names a word that is not a flag. Without words no
+    cloud's library is loaded."""
     known = known_flags() if words else {}
     given: dict[str, str] = {}
     rest = list(words)
@@ -50,7 +50,7 @@ def flags_of(words: Sequence[str]) -> dict[str, str]:
 
 
 def settings_text() -> str:
-    """Every setting with its flag and its words, for the terminal."""
+    """Every setting with its flag and description, for the terminal."""
     paragraphs = []
     for model in settings_models():
         for field in model.model_fields.values():

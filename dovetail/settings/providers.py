@@ -19,6 +19,6 @@ DEFAULT: Final = next(iter(PROVIDERS))
 
 @cache
 def provider_named(name: str) -> Provider[Any]:
-    """The provider of that name; KeyError where the table has none."""
+    """The provider of that name; KeyError if the table has none."""
     found: Provider[Any] = import_module(PROVIDERS[name]).PROVIDER
     return found

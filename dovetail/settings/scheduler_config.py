@@ -1,7 +1,7 @@
-"""Which spread constraints do pods get that have none (PLC-56)?
+"""The spread constraints for pods that have none (PLC-56).
 
-Read with the settings: the document SCHEDULER_CONFIG, YAML or JSON, in Karpenter's form. A bad document, also one with
-a misspelt field, stops the process before it has decided anything.
+Read with the settings: the document SCHEDULER_CONFIG, YAML or JSON, in Karpenter's form. A bad document, even one with
+just a misspelt field, stops the process before it has decided anything.
 """
 
 from collections.abc import Iterable
@@ -38,7 +38,7 @@ class _Config(_Strict):
 
 
 def default_spread(text: str) -> tuple[SpreadConstraint, ...]:
-    """The constraints of the document; ValueError says in words what is wrong with it."""
+    """The constraints of the document; ValueError says what is wrong with it."""
     if not text.strip():
         return ()
     try:
@@ -64,7 +64,7 @@ def default_spread(text: str) -> tuple[SpreadConstraint, ...]:
 
 
 def _check(constraints: Iterable[_Constraint]) -> None:
-    from dovetail.api.runtime_checks import is_qualified_name  # its models take a tenth of a command's start
+    from dovetail.api.runtime_checks import is_qualified_name  # loading its models takes a tenth of a command's start
 
     seen: set[tuple[str, str]] = set()
     for item in constraints:

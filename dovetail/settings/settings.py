@@ -1,8 +1,8 @@
 """Every setting, read from the environment once. The only file that reads it.
 
-Names and defaults are upstream's where it has the setting (OPS-1), so that a chart's values carry over; ours begin with
-DOVETAIL_. A value that cannot be read is an error that names the variable, rather than a default that was not chosen.
-A cloud's own settings are a model of its provider, filled here.
+Names and defaults are upstream's if it has the setting (OPS-1), so that a chart's values carry over; ours begin with
+DOVETAIL_. An unreadable value is an error that names the variable, rather than a default that nobody chose. A cloud's
+own settings are a model of its provider, filled here.
 """
 
 import os
@@ -48,7 +48,7 @@ class SettingsError(ValueError):
 
 
 class Settings(BaseModel):
-    """All settings of a worker and of the CLI. `of_cloud`: those of the chosen cloud alone, by its own model."""
+    """All settings of a worker and of the CLI. `of_cloud`: only those of the chosen cloud, by its own model."""
 
     model_config = ConfigDict(frozen=True, populate_by_name=True, extra="forbid")
 
@@ -62,13 +62,13 @@ class Settings(BaseModel):
     listen_address: str = Field("127.0.0.1", alias="DOVETAIL_LISTEN_ADDRESS")  # in a pod: 0.0.0.0
     api: bool = Field(True, alias="DOVETAIL_API")  # read-only answers
     api_port: int = Field(0, alias="DOVETAIL_API_PORT")  # 0: on the port of the metrics
-    api_from: tuple[str, ...] = Field((), alias="DOVETAIL_API_FROM")  # networks and names, beside the API server
+    api_from: tuple[str, ...] = Field((), alias="DOVETAIL_API_FROM")  # networks and names, besides the API server
     context: str = Field("", alias="DOVETAIL_CONTEXT")  # of the kubeconfig; empty: the current one
     service: str = Field("", alias="DOVETAIL_SERVICE")  # of the workers, as namespace/name:port, for the command line
     unobserved: bool = Field(False, alias="DISABLE_CLUSTER_STATE_OBSERVABILITY")
     log_level: Literal["debug", "info", "warning", "error"] = Field("info", alias="LOG_LEVEL")
     log_format: Literal["", "json", "text"] = Field("", alias="LOG_FORMAT")  # empty: text for a terminal, else JSON
-    # Where traces and logs are sent, by OpenTelemetry's names; it reads its other variables itself.
+    # Where traces and logs are sent, under OpenTelemetry's names; it reads its other variables itself.
     otlp: str = Field("", alias="OTEL_EXPORTER_OTLP_ENDPOINT")
     otlp_traces: str = Field("", alias="OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")
     otlp_logs: str = Field("", alias="OTEL_EXPORTER_OTLP_LOGS_ENDPOINT")
@@ -99,13 +99,13 @@ class Settings(BaseModel):
     brake_dollars: float = Field(100.0, alias="DOVETAIL_BRAKE_DOLLARS_PER_HOUR", ge=0)
     owner_share: float = Field(OWNER_SHARE, alias="DOVETAIL_DRAIN_OWNER_SHARE", ge=0, le=1)  # 0: no limit
     moves: bool = Field(False, alias="DOVETAIL_MOVES")  # pods of one replica, by a roll-out of their Deployment
-    prometheus: str = Field("", alias="DOVETAIL_PROMETHEUS_URL")  # what roll-outs and policies ask; empty: nobody
+    prometheus: str = Field("", alias="DOVETAIL_PROMETHEUS_URL")  # asked by roll-outs and policies; empty: none
     prometheus_token: Path | None = Field(None, alias="DOVETAIL_PROMETHEUS_TOKEN_FILE")  # read again while we run
     prometheus_ca: Path | None = Field(None, alias="DOVETAIL_PROMETHEUS_CA_FILE")  # empty: the system's
     keep_way_back: bool = Field(False, alias="DOVETAIL_KEEP_WAY_BACK")
     beside_karpenter: bool = Field(False, alias="DOVETAIL_BESIDE_KARPENTER")  # look, answer, and write nothing
     record: str = Field("", alias="DOVETAIL_RECORD")  # a folder or s3://bucket/prefix; empty: Temporal's alone
-    flights: str = Field("", alias="DOVETAIL_FLIGHTS")  # likewise, for what decisions were made from; empty: nowhere
+    flights: str = Field("", alias="DOVETAIL_FLIGHTS")  # likewise, for kept decisions; empty: nowhere
     flight_megabytes: int = Field(500, alias="DOVETAIL_FLIGHTS_MEGABYTES", gt=0)
     max_history: int = Field(0, alias="DOVETAIL_MAX_HISTORY")  # tests: renew the Scheduler this often
     namespace: str = Field("kube-system", alias="SYSTEM_NAMESPACE")  # where the ConfigMap of shortages is
@@ -116,9 +116,9 @@ class Settings(BaseModel):
     heartbeats: Literal["self-hosted", "cloud"] = Field("self-hosted", alias="DOVETAIL_TEMPORAL_HEARTBEATS")
     api_key_file: Path | None = Field(None, alias="DOVETAIL_TEMPORAL_API_KEY_FILE")  # read again while we run
     payload_codec: str = Field("", alias="DOVETAIL_PAYLOAD_CODEC")  # module:factory
-    codec_keys: Path | None = Field(None, alias="DOVETAIL_CODEC_KEYS")  # the folder that the factory is given
+    codec_keys: Path | None = Field(None, alias="DOVETAIL_CODEC_KEYS")  # the folder passed to the factory
     temporal_ui: str = Field("", alias="DOVETAIL_TEMPORAL_UI")  # where people read workflows; empty: no link to them
-    pod: str = Field("", alias="POD_NAME")  # in the worker's identity, where it is not the host name
+    pod: str = Field("", alias="POD_NAME")  # in the worker's identity, if it is not the host name
     versioning: Literal["pinned", "auto-upgrade"] = Field("pinned", alias="DOVETAIL_VERSIONING")
     of_cloud: Any = Field(default_factory=lambda chosen: provider_named(chosen["cloud"]).settings())
 
@@ -198,7 +198,7 @@ class Settings(BaseModel):
 
     @property
     def asked_at(self) -> int:
-        """The port of the read-only answers; 0: there is none."""
+        """The port of the read-only answers; 0: none."""
         return self.api_port or self.metrics_port
 
     @property
@@ -218,7 +218,7 @@ class Settings(BaseModel):
 
     @property
     def traces_kept(self) -> float:
-        """The share of the traces that is kept."""
+        """The share of traces that is kept."""
         if self.sampler.endswith("always_off"):
             return 0.0
         return self.sampled_share if self.sampler.endswith("traceidratio") else 1.0
@@ -229,7 +229,7 @@ class Settings(BaseModel):
 
 
 def settings_models() -> list[type[BaseModel]]:
-    """The models whose aliases are all variables there are: the worker's, and those of each cloud."""
+    """The models whose aliases are all the variables: the worker's, and those of each cloud."""
     return [Settings, *[provider_named(name).settings for name in PROVIDERS]]
 
 
@@ -242,7 +242,7 @@ def read_settings(
     environment: Mapping[str, str] | None = None, *, with_cloud: bool = True, **overrides: Any
 ) -> Settings:
     """The settings of this process and of its cloud; overrides come from the command line and win. `with_cloud`: False
-    for what asks Temporal alone, which then loads no cloud's library."""
+    for commands that ask only Temporal, and then load no cloud's library."""
     source = os.environ if environment is None else environment
     fields = {name: field.alias for name, field in Settings.model_fields.items() if field.alias}
     given: dict[str, Any] = _given(Settings, source)
@@ -255,7 +255,7 @@ def read_settings(
 
 
 def _given(model: type[BaseModel], source: Mapping[str, str]) -> dict[str, Any]:
-    """What the environment says of a model's fields. Empty is not set, as Karpenter's charts write it."""
+    """The environment's values for a model's fields. Empty means not set, as in Karpenter's charts."""
     names = [field.alias for field in model.model_fields.values() if field.alias]
     return {name: source[name] for name in names if source.get(name)}
 

@@ -1,7 +1,7 @@
 """Variables of Karpenter that have no effect here, each with its reason.
 
-A Deployment that was made for Karpenter sets some of them, and its flags carry the same names. They are taken without
-an error; one that asks for something which is not done here is named at the start, so that nobody counts on it.
+A Deployment made for Karpenter sets some of them, and its flags have the same names. They are accepted without an
+error; one that asks for something not done here is named at the start, so that nobody relies on it.
 """
 
 from collections.abc import Iterator, Mapping
@@ -11,12 +11,12 @@ from typing import Final
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WithoutEffect:
-    """A variable that is taken and not used."""
+    """A variable that is accepted and not used."""
 
     variable: str
     reason: str
     asks_nothing: frozenset[str] = frozenset()  # values with which nothing is missed
-    is_switch: bool = False  # its flag may stand without a value
+    is_switch: bool = False  # its flag may come without a value
 
 
 _LEADERLESS: Final = "all workers serve, and Temporal hands each piece of work to one of them: there is no leader"
@@ -87,8 +87,8 @@ WITHOUT_EFFECT: Final[tuple[WithoutEffect, ...]] = (
 
 
 def set_without_effect(source: Mapping[str, str]) -> Iterator[tuple[WithoutEffect, str, bool]]:
-    """The settings without effect that are set, with their values, and whether the value asks for something that is not
-    done here."""
+    """The settings without effect that are set, with their values, and whether the value asks for something not done
+    here."""
     for one in WITHOUT_EFFECT:
         value = source.get(one.variable, "").strip()
         if value:

@@ -1,7 +1,7 @@
-"""What each setting of the worker does, in the words of the reference (docs/reference/settings.md).
+"""The description of each of the worker's settings for the reference (docs/reference/settings.md).
 
-One line a variable of `Settings`; a test holds them equal, so that no setting is without its words. The variables of a
-cloud are described beside their fields, in its own folder.
+One line for each variable of `Settings`; a test keeps both equal, so that no setting lacks a description. A cloud's
+variables are described next to their fields, in its own folder.
 """
 
 from typing import Final

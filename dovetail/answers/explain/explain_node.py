@@ -1,8 +1,7 @@
-"""`dovetail explain node NAME`: why this node stays, or for what it would go.
+"""`dovetail explain node NAME`: why this node stays, or why it would leave.
 
-Facts come from dovetail.disruption.explain, the very functions that decide; here they are joined with what the objects
-say of the node's own affairs (its owner, its deletion, its pods' budgets) and made plain, for text and for scripts
-alike.
+Facts come from dovetail.disruption.explain, the same functions that decide; here they are joined with what the objects
+say about the node itself (its owner, its deletion, its pods' budgets) and explained, for text and scripts.
 """
 
 from collections.abc import Iterator, Mapping
@@ -38,7 +37,7 @@ BEING_TERMINATED: Final = "being terminated"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Check:
-    """One question and its answer. An empty `why` means that it does not hold the node."""
+    """One question and its answer. If `why` is empty, this check does not keep the node."""
 
     asked: str
     why: str = ""
@@ -56,12 +55,12 @@ class BudgetAnswer:
     consuming: int
     binding: str = ""
     errors: tuple[str, ...] = ()
-    until: float | None = None  # when the window of the budget that binds closes
+    until: float | None = None  # when the window of the binding budget closes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HeldPod:
-    """A pod that keeps the node, by whom, and what a person can do."""
+    """A pod that keeps the node, what holds it, and what a person can do."""
 
     pod: str
     by: str
@@ -70,7 +69,7 @@ class HeldPod:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PodThere:
-    """A pod on the node. Cpu in cores, memory in bytes. `moves`: it would need another place."""
+    """A pod on the node. Cpu in cores, memory in bytes. `moves`: whether it would need another place."""
 
     pod: str
     since: float
@@ -81,10 +80,10 @@ class PodThere:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Move:
-    """What consolidation makes of this node alone."""
+    """What consolidation would do with this node alone."""
 
     says: str
-    moved: tuple[tuple[str, int], ...] = ()  # existing node -> how many pods go there
+    moved: tuple[tuple[str, int], ...] = ()  # existing node -> how many pods move there
     unplaced: tuple[tuple[str, str], ...] = ()  # pod -> why
     replacements: tuple[str, ...] = ()  # of each: pool and types
     price_now: float | None = None
@@ -94,7 +93,7 @@ class Move:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeAnswer:
-    """Everything that bears on one node now."""
+    """Everything that concerns one node now."""
 
     node: str
     source: str
@@ -111,7 +110,7 @@ class NodeAnswer:
     quiet_since: float | None = None
     consolidate_after: float | None = None
     expires_at: float | None = None
-    replaced_from: float | None = None  # for its age, where that comes before its expiry or holds it up
+    replaced_from: float | None = None  # for its age, if that comes before its expiry or delays it
     deleted_at: float | None = None  # for its age, whatever its pods are; None for never
     checks: tuple[Check, ...] = ()
     methods: tuple[Check, ...] = ()
@@ -120,14 +119,14 @@ class NodeAnswer:
     choosy: tuple[HeldPod, ...] = ()  # pods whose preferences can prevent consolidation (PLC-28)
     budgets: tuple[BudgetAnswer, ...] = ()
     move: Move | None = None
-    step: str = ""  # what is planned for it together with others
+    step: str = ""  # what is planned for it and others together
     rollout: str = ""  # the step of a roll-out in which it is replaced, and what that step waits for
     notes: tuple[str, ...] = ()
     pauses: tuple[str, ...] = ()
 
 
 def explain_node_now(look: Look, name: str) -> NodeAnswer:
-    """The answer for the node of that name, or of that NodeClaim."""
+    """The answer for the node with that name, or for that NodeClaim's node."""
     snapshot = look.snapshot
     found = explain_node(snapshot, disruption_settings(look.settings), name)
     if not found.exists:
@@ -215,7 +214,7 @@ def _state(node: Node | None, claim: NodeClaim | None) -> str:
 
 
 def _workflow(look: Look, claim: NodeClaim | None) -> str:
-    """The workflow that works on the node, as far as the objects say."""
+    """The workflow that works on the node, as far as the objects show."""
     if claim is None:
         return ""
     owner = claim.annotations.get(names.OWNER, "")
@@ -253,7 +252,7 @@ def _budgets(found: NodeExplanation, until: Mapping[str, float]) -> tuple[Budget
 
 
 def _hooks(snapshot: Snapshot, claim: NodeClaim | None) -> tuple[HeldPod, ...]:
-    """The hooks hold all its pods."""
+    """The hooks that hold all its pods."""
     found = hooks_text(snapshot, claim) if claim is not None else ()
     return tuple(HeldPod(pod="all pods", by=by, detail=detail) for by, detail in found)
 
@@ -270,7 +269,7 @@ def held_pods(snapshot: Snapshot, pods: list[Pod]) -> tuple[HeldPod, ...]:
             found.append(HeldPod(pod=pod.key, by=held.by, detail=detail))
         for pdb in index.blocking(pod):
             counted = ", ".join(pdb.disrupted_pods)
-            # Kubernetes keeps an evicted pod in that list until it has seen it go, two minutes at most.
+            # Kubernetes keeps an evicted pod in that list until it has seen it leave, for at most two minutes.
             detail = f"still counts evictions of {counted} (up to 2 minutes)" if counted else "allows 0 disruptions now"
             found.append(HeldPod(pod=pod.key, by=f"PodDisruptionBudget {pdb.namespace}/{pdb.name}", detail=detail))
         if index.moves is not None and not is_protected(pod, snapshot.now):
@@ -279,7 +278,7 @@ def held_pods(snapshot: Snapshot, pods: list[Pod]) -> tuple[HeldPod, ...]:
 
 
 def _of_moves(movable: MovablePods, pod: Pod, *, blocked: bool) -> Iterator[HeldPod]:
-    """What is said of a pod that a roll-out of its Deployment moves, does not move, or could."""
+    """The words for a pod that a roll-out of its Deployment moves, does not move, or could move."""
     found = movable.verdict(pod)
     if found.step is not MoveStep.EVICT:
         detail = found.says or "it is rolled out anew when its node leaves, and no PDB is asked"
@@ -293,8 +292,8 @@ def _of_moves(movable: MovablePods, pod: Pod, *, blocked: bool) -> Iterator[Held
 
 
 def choosy_pods(pods: list[Pod]) -> tuple[HeldPod, ...]:
-    """The pods with preferences that a new place must meet as well as this one does, as long as it can: a node of
-    theirs seldom finds a cheaper one."""
+    """The pods with preferences that a new place must, if possible, meet as well as this one does: their nodes seldom
+    find a cheaper replacement."""
     found = []
     for pod in sorted((p for p in pods if is_reschedulable(p)), key=lambda p: p.key):
         kinds = [f"preferred anti-affinity on {t.topology_key}" for t in pod.shape.preferred_anti_affinity]
@@ -306,7 +305,7 @@ def choosy_pods(pods: list[Pod]) -> tuple[HeldPod, ...]:
 
 
 def pods_that_wait(look: Look, claim: NodeClaim | None, pods: list[Pod]) -> tuple[HeldPod, ...]:
-    """The pods of a leaving node whose owner already has as many on their way as it may have, by the pods alone."""
+    """The pods of a leaving node whose owner already has as many pods on their way as it may, by the pods alone."""
     share, now = look.settings.owner_share, look.snapshot.now
     if claim is None or claim.deleting_since is None or not claim.is_true(names.DISRUPTION_REASON) or not share:
         return ()

@@ -1,4 +1,4 @@
-"""`dovetail explain node` as text: one screen, the answer first, what can be done beside each refusal."""
+"""`dovetail explain node` as text: one screen, the answer first, each refusal with what can be done."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -37,7 +37,7 @@ def _lines(answer: NodeAnswer) -> Iterator[str]:
 
 
 def _ways(answer: NodeAnswer) -> Iterator[str]:
-    """What may take it, and what would come of that."""
+    """Which methods may take it, and with what result."""
     yield from _choosy(answer)
     yield from _methods(answer)
     yield from _budgets(answer)
@@ -106,7 +106,7 @@ def _choosy(answer: NodeAnswer) -> Iterator[str]:
 
 
 def _some_of(title: str, lines: list[str]) -> Iterator[str]:
-    """The first of these lines below a title, and how many more there are; nothing where there are none."""
+    """The first of these lines below a title, and how many more there are; empty if there are none."""
     if not lines:
         return
     yield ""

@@ -1,7 +1,7 @@
 """`dovetail explain pod NAMESPACE/NAME`: where this pod goes, or why it finds no node.
 
-Asks the function that plans, for all pods that wait, and picks out this one. What would have helped is asked of
-the same function with one thing changed. The answer is made here and written in explain_pod_text.py.
+Calls the planning function for all waiting pods and picks out this one. What would have helped is found by calling it
+again with one thing changed. The answer is made here and written in explain_pod_text.py.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -62,7 +62,7 @@ class PodAnswer:
     types_in_all: int = 0
     together_with: int = 0  # other pods planned onto the same node
     pools: tuple[PoolRefusal, ...] = ()
-    pools_alone: tuple[PoolRefusal, ...] = ()  # what the pools would say if no other pod were waiting, if not the same
+    pools_alone: tuple[PoolRefusal, ...] = ()  # the pools' answers if no other pod were waiting, if they differ
     pools_left_out: tuple[tuple[str, str], ...] = ()  # name and why
     existing: Mapping[str, int] = field(default_factory=dict)
     helps: tuple[Help, ...] = ()
@@ -71,7 +71,7 @@ class PodAnswer:
 
 
 def explain_pod(look: Look, name: str) -> PodAnswer:
-    """The answer for the pod of that name."""
+    """The answer for the pod with that name."""
     pod, round_ = find_pod(look, name), _Round(look)
     found = _settled(look, pod, round_) or _placed(look, pod, round_)
     if found is not None:
@@ -80,7 +80,8 @@ def explain_pod(look: Look, name: str) -> PodAnswer:
 
 
 def explain_each(look: Look, pods: Iterable[Pod]) -> Iterator[PodAnswer]:
-    """The answers for many pods, of one placement. What would have helped is not in them: it takes a placement each."""
+    """The answers for many pods, from one placement. They do not say what would have helped: that takes a placement
+    each."""
     round_ = _Round(look)
     for pod in pods:
         yield _settled(look, pod, round_) or _placed(look, pod, round_) or _plainly_refused(look, pod, round_)
@@ -88,7 +89,7 @@ def explain_each(look: Look, pods: Iterable[Pod]) -> Iterator[PodAnswer]:
 
 @dataclass
 class _Round:
-    """What is asked of all pods that wait together, once it is wanted."""
+    """The answers for all waiting pods together, worked out on first use."""
 
     look: Look
 
@@ -114,7 +115,7 @@ class _Round:
 
     @cached_property
     def places(self) -> Mapping[str, NewNode | str]:
-        """A new node or the name of one that exists, by the UID of each pod that has a place."""
+        """A new node or the name of an existing one, by the UID of each pod that has a place."""
         found: dict[str, NewNode | str] = {
             pod.uid: name for name, pods in self.placement.existing.items() for pod in pods
         }
@@ -139,7 +140,7 @@ def find_pod(look: Look, name: str) -> Pod:
 
 
 def _settled(look: Look, pod: Pod, round_: _Round) -> PodAnswer | None:
-    """The answer where no placement is needed to give it."""
+    """The answer, if it needs no placement."""
     if is_terminal(pod):
         return _answer(look, pod, "ended", f"it has ended ({pod.phase}); it needs no node")
     if pod.node_name:

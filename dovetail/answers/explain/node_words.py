@@ -1,7 +1,7 @@
 """The answer of `dovetail explain node` in one line, and what a person can do about each reason to stay.
 
-The messages beside the reasons are Karpenter's, because users search for them. What each means, and what ends it,
-stands with the closed list of reasons.
+The messages with the reasons are Karpenter's, because users search for them. The closed list of reasons says what each
+means and what ends it.
 """
 
 from collections.abc import Mapping
@@ -20,7 +20,7 @@ CONSOLIDATING: Final = frozenset(m.name for m in METHODS if m.reason is Disrupti
 
 
 def lifted_by(why: str) -> str:
-    """What ends a reason to stay; nothing for an empty one."""
+    """What ends a reason to stay; empty for an empty one."""
     return next((known.lifted_by for known in WhyNot if known == why), "")
 
 
@@ -31,8 +31,8 @@ def verdict_of(
     until: Mapping[str, float] | None = None,
     drain: str = "",
 ) -> str:
-    """The answer in one line. `held`: by whom, where it has left but for others; `until`: by reason, when the window of
-    the budget that binds opens or closes; `drain`: what holds its drain, since when and what comes next."""
+    """The answer in one line. `held`: by whom, if only others keep it from having left; `until`: by reason, when the
+    window of the binding budget opens or closes; `drain`: what holds its drain, since when and what comes next."""
     if held:
         return f"everything of ours is done, and its NodeClaim waits for the Node to go: {held}"
     if claim is not None and claim.deleting_since is not None:
@@ -54,7 +54,7 @@ def verdict_of(
 
 
 def _passed_over(found: NodeExplanation, until: Mapping[str, float]) -> str:
-    """What the first method that has a reason to take it waits for."""
+    """What the first method with a reason to take it waits for."""
     first = found.passed_over[0]
     method = next(each for each in METHODS if each.name == first.method)
     takes = f"it would go for {method.reason}, but "
@@ -67,7 +67,7 @@ def _passed_over(found: NodeExplanation, until: Mapping[str, float]) -> str:
 
 
 def budget_words(allowance: Allowance, until: float | None) -> str:
-    """What a budget that lets no more nodes leave says, until when, and what ends it."""
+    """The words for a budget that lets no more nodes leave, until when, and what ends it."""
     if allowance.errors:
         return f"a budget of NodePool {allowance.pool} cannot be read, so none may go: {allowance.errors[0]}"
     if allowance.held and allowance.left <= 0:
@@ -86,7 +86,7 @@ def budget_words(allowance: Allowance, until: float | None) -> str:
 
 
 def budget_text(budget: Budget) -> str:
-    """A budget as its NodePool has it."""
+    """A budget as written in its NodePool."""
     window = f" in the window {budget.schedule!r}" if budget.schedule else ""
     only = f" for {', '.join(budget.reasons)}" if budget.reasons else ""
     return f"nodes: {budget.nodes}{window}{only}"

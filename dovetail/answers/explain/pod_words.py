@@ -1,7 +1,7 @@
-"""The words for each reason why a pod finds no node, and for what a pod asks for.
+"""The words for each reason why a pod finds no node, and for a pod's requests.
 
-The reasons are a closed list in core, so every one has its words here, which a test holds to. Upstream's own wording
-stays in the Events; these lines are for a person who does not know the engine.
+The reasons are a closed list in core, and a test requires words for each. Upstream's wording stays in the Events; these
+lines are for people who do not know the engine.
 """
 
 from collections.abc import Iterator, Mapping
@@ -47,7 +47,7 @@ POOL_WORDS: Final[Mapping[Reason, str]] = {
     "launches_paused": "a person has paused launches; `dovetail resume` ends that",
 }
 
-# Why existing nodes do not take it, in the order in which they are asked.
+# Why existing nodes do not take it, in the order in which they are tried.
 NODE_WORDS: Final[Mapping[str, str]] = {
     "taints": "have a taint that it does not tolerate",
     "it_fits": "are too full or too small",
@@ -65,7 +65,7 @@ def node_words(reason: str) -> str:
 
 
 def requested(pod: Pod) -> tuple[str, ...]:
-    """What the pod asks for, a line for each thing that could keep it from a node."""
+    """What the pod asks for, one line for each thing that could keep it from a node."""
     asked = {name: amount for name, amount in pod.requests.items() if name != "pods"}
     return (amounts_text(asked) or "no resources", *_bounds(pod.shape))
 
@@ -99,7 +99,7 @@ def expression_text(expression: Expression) -> str:
 
 
 def toleration_text(toleration: Toleration) -> str:
-    """A toleration as a manifest has it; one without a key tolerates everything."""
+    """A toleration as in a manifest; one without a key tolerates everything."""
     key = toleration.key or "everything"
     value = f"={toleration.value}" if toleration.value else ""
     return f"{key}{value}:{toleration.effect}" if toleration.effect else f"{key}{value}"

@@ -1,6 +1,6 @@
 """Which NodePools take no part in planning, and why.
 
-Which pools are meant is the engine's own answer; only the words are made here.
+The engine decides which pools these are; only the words are made here.
 """
 
 from collections.abc import Iterator

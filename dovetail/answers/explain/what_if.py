@@ -1,8 +1,7 @@
 """What would have helped a pod that finds no node?
 
-Nothing here is guessed from the reason: each single change is made on the snapshot and the placement engine is asked
-again for this pod alone, so that what is printed as a help does help. Advice from the reason alone could lead to the
-next refusal.
+Nothing is guessed from the reason: each single change is made on the snapshot and the placement engine runs again for
+this pod alone, so that the printed advice really helps. Advice from the reason alone could lead to the next refusal.
 """
 
 from collections.abc import Iterator
@@ -25,7 +24,7 @@ MOST_LABELS: Final = 5  # of a node selector, tried one by one
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
-    """One thing that is other than it is."""
+    """One thing that is changed."""
 
     words: str
     pod: Pod
@@ -41,7 +40,7 @@ class Help:
 
 
 def helps(snapshot: Snapshot, refused: RefusedPod, settings: PlacementSettings) -> tuple[Help, ...]:
-    """Every single change that would have helped, the least one first."""
+    """Every single change that would have helped, smallest first."""
     found = []
     for change in changes(snapshot, refused):
         pods = {**change.snapshot.pods, change.pod.uid: change.pod}
@@ -52,7 +51,7 @@ def helps(snapshot: Snapshot, refused: RefusedPod, settings: PlacementSettings) 
 
 
 def place_text(placement: Placement, pod: Pod) -> str:
-    """Where the placement puts that pod, in words; empty where it found no place."""
+    """Where the placement puts that pod, in words; empty if it found no place."""
     for node in placement.new:
         if any(p.uid == pod.uid for p in node.pods):
             return f"a new node of NodePool {node.pool}, cheapest type {node.types[0].name}"
@@ -63,7 +62,7 @@ def place_text(placement: Placement, pod: Pod) -> str:
 
 
 def changes(snapshot: Snapshot, refused: RefusedPod) -> Iterator[Change]:
-    """The changes that bear on what the pod asks for."""
+    """The changes that concern what the pod asks for."""
     pod = refused.pod
     yield from _of_selectors(snapshot, pod)
     yield from _of_neighbours(snapshot, pod)
@@ -105,7 +104,7 @@ def _of_neighbours(snapshot: Snapshot, pod: Pod) -> Iterator[Change]:
 
 
 def _of_taints(snapshot: Snapshot, refused: RefusedPod) -> Iterator[Change]:
-    """A toleration for each pool that a taint closes."""
+    """A toleration for each pool closed by a taint."""
     shape = refused.pod.shape
     for refusal in refused.pools:
         pool = snapshot.pools.get(refusal.pool)
@@ -118,7 +117,7 @@ def _of_taints(snapshot: Snapshot, refused: RefusedPod) -> Iterator[Change]:
 
 
 def _of_pools(snapshot: Snapshot, refused: RefusedPod) -> Iterator[Change]:
-    """Limits, minValues and shortages away."""
+    """Limits, minValues and shortages removed."""
     pod = refused.pod
     for pool in snapshot.pools.values():
         if pool.limits:
@@ -139,7 +138,7 @@ def _of_pools(snapshot: Snapshot, refused: RefusedPod) -> Iterator[Change]:
 
 
 def _of_size(snapshot: Snapshot, pod: Pod) -> Iterator[Change]:
-    """Asking for next to nothing; beside it the largest that can be launched."""
+    """Asking for next to nothing, with the largest type that can be launched."""
     types = [t for c in snapshot.catalogues.values() for t in c.types]
     rooms = [subtract(t.capacity, t.overhead) for t in types]
     asked = [name for name in pod.requests if name != "pods"]

@@ -1,4 +1,4 @@
-"""What `dovetail fleet` answers, as facts: times are seconds since the epoch, dollars are of a month."""
+"""What `dovetail fleet` answers, as facts: times are seconds since the epoch, dollars are per month."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -10,8 +10,8 @@ State = Literal["silent", "needs a person", "unknown", "fine"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterRow:
-    """One cluster. `silent_since`: when something was heard of it last, where no worker works for it any more; `note`:
-    why nothing else is known."""
+    """One cluster. `silent_since`: when it was last heard of, if no worker works for it any more; `note`: why nothing
+    else is known."""
 
     name: str
     state: State
@@ -23,7 +23,7 @@ class ClusterRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FleetAnswer:
-    """All clusters, those in trouble first."""
+    """All clusters, troubled ones first."""
 
     namespace: str
     now: float

@@ -1,7 +1,7 @@
-"""Looks at all clusters of a namespace, over Temporal alone.
+"""Looks at all clusters of a namespace, through Temporal alone.
 
-One list of the Caretakers has what the clusters say of themselves, in its memos. A cluster is silent where nobody takes
-the steps of its Caretaker; that is asked only of those that have said nothing for a while. Nothing here is billed.
+One list of the Caretakers has the clusters' reports in its memos. A cluster is silent if no worker takes its
+Caretaker's steps; this is checked only for those that have not reported for a while. Nothing here is billed.
 """
 
 import asyncio
@@ -22,9 +22,9 @@ from dovetail.messages.workflow_ids import caretaker_id
 from dovetail.messages.workflow_types import CARETAKER
 from dovetail.workflows.converter import UnreadablePayload
 
-FRESH_SECONDS: Final = 600.0  # of a report: two looks of the worker that makes it
+FRESH_SECONDS: Final = 600.0  # of a report: two looks of the worker that writes it
 UNTAKEN_SECONDS: Final = 90.0  # of a step that is due
-PAGE: Final = 100  # a report is some kilobytes, and an answer of Temporal's at most four megabytes
+PAGE: Final = 100  # a report has some kilobytes, and Temporal's answers at most four megabytes
 AT_ONCE: Final = 20
 
 STARTED: Final = PendingActivityState.PENDING_ACTIVITY_STATE_STARTED
@@ -33,7 +33,7 @@ _ORDER: Final = ("silent", "needs a person", "unknown", "fine")
 
 
 async def fleet_of(client: Client, now: float) -> FleetAnswer:
-    """Every cluster whose Caretaker runs; one that was given up is terminated by hand."""
+    """Every cluster whose Caretaker runs; that of an abandoned cluster is terminated by hand."""
     slots = asyncio.Semaphore(AT_ONCE)
 
     async def one(run: WorkflowExecution, name: str) -> ClusterRow:
@@ -50,7 +50,7 @@ async def fleet_of(client: Client, now: float) -> FleetAnswer:
 
 
 def _trouble(row: ClusterRow) -> tuple[int, float, int, int, str]:
-    """The worst first: who is silent for longest, who needs most, who has most pods waiting."""
+    """The worst first: longest silent, most needs, most waiting pods."""
     report = row.report or ClusterReport(at=0.0)
     silent = row.silent_since if row.silent_since is not None else 0.0
     needing = report.needing + len(report.troubles)
@@ -85,7 +85,7 @@ async def _silent_since(
         return None
     described = await described_or_none(client, run.id)
     if described is None:
-        return None  # it has ended since it was listed
+        return None  # it has ended since the list was made
     raw = described.raw_description
     if not _is_untaken(raw, now):
         return None
@@ -94,8 +94,8 @@ async def _silent_since(
 
 
 def _is_untaken(raw: DescribeWorkflowExecutionResponse, now: float) -> bool:
-    """Whether everything that it waits for is due, and nobody takes it. Temporal itself ends a step whose worker has
-    not been heard for longer than its heartbeat timeout: then it is due again."""
+    """Whether everything that it waits for is due and no worker takes it. Temporal ends a step itself if its worker is
+    silent for longer than its heartbeat timeout: then it is due again."""
     due = [
         max(step.scheduled_time.ToSeconds(), step.next_attempt_schedule_time.ToSeconds())
         for step in raw.pending_activities

@@ -91,7 +91,7 @@ def _moves(report: ClusterReport) -> str:
 
 
 def _lines(row: ClusterRow, wide: bool) -> Iterator[str]:
-    """What it needs, below the table: the reason for the screen."""
+    """What it needs, below the table: this is what the screen is for."""
     if row.note:
         yield f"?  {row.name}  {row.note}"
     if row.report is None:

@@ -1,4 +1,4 @@
-"""What consolidation would still save in the cluster as it is, for `dovetail plan`: its figures and its line."""
+"""What consolidation would still save in the cluster as it is, for `dovetail plan`: its figures and its one line."""
 
 from dataclasses import dataclass, replace
 from typing import Final
@@ -13,11 +13,11 @@ _HEAD: Final = "Consolidation: "
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeftAnswer:
-    """Dollars a month, what is held among them. `at_least`: it was cut short, so that there may be more; `says`: all
+    """Dollars a month, including what is held. `at_least`: the search was cut short, so there may be more; `says`: all
     of it as one line."""
 
     month: float
-    nodes: int  # that would go
+    nodes: int  # that would leave
     pods: int  # that would move
     held: float = 0.0
     held_pods: int = 0
@@ -27,7 +27,7 @@ class LeftAnswer:
 
 
 def left_now(look: Look) -> LeftAnswer:
-    """What is left to save, by the settings with which the planner decides."""
+    """What is left to save, by the planner's settings."""
     found = left_to_save(look.snapshot, disruption_settings(look.settings))
     free, held = found.free, found.held
     answer = LeftAnswer(

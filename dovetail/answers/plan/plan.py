@@ -1,7 +1,7 @@
 """`dovetail plan`: what provisioning and disruption would do now, without doing it.
 
-Asks the functions that the planners ask, on one snapshot, side by side. Nothing is written, nothing is marked, no
-notice is published. Emptiness and consolidation look twice, 15 s apart, before anything happens: said beside the plan.
+Calls the planners' own functions, both on one snapshot. Nothing is written, nothing is marked, no notice is
+published. Emptiness and consolidation look twice, 15 s apart, before anything happens; the plan says so.
 """
 
 from dataclasses import dataclass
@@ -30,7 +30,7 @@ MOST_HELD_BACK: Final = 10
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewNodeAnswer:
-    """A node that would be made."""
+    """A node that would be created."""
 
     pool: str
     types: int
@@ -55,12 +55,12 @@ class CommandAnswer:
     look_again_after: float
     becomes: tuple[str, ...] = ()  # of each replacement: its cheapest type and its pool
     pods: int = 0  # that would move
-    price: float = 0.0  # of the nodes that leave, an hour
+    price: float = 0.0  # of the leaving nodes, an hour
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BudgetAnswer:
-    """How many nodes of a pool may go now for one reason, and how many of those places are taken."""
+    """How many nodes of a pool may leave now for one reason, and how many of those places are taken."""
 
     pool: str
     reason: str
@@ -80,12 +80,12 @@ class SecondLookAnswer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlanAnswer:
-    """Both plans on one snapshot."""
+    """Both plans, on one snapshot."""
 
     source: str
     now: float
     new_nodes: tuple[NewNodeAnswer, ...] = ()
-    more_new_nodes: bool = False  # the plan is cut to size; the rest follows in the next round
+    more_new_nodes: bool = False  # the plan is cut to size; the rest comes in the next round
     onto_existing: tuple[tuple[str, int], ...] = ()  # node -> pods expected on it
     refused_pods: tuple[Refusal, ...] = ()
     ignored_pods: tuple[Refusal, ...] = ()
@@ -100,7 +100,7 @@ class PlanAnswer:
     held_back: tuple[str, ...] = ()  # what would be done if nothing were paused
     second_looks: tuple["SecondLookAnswer", ...] = ()
     budgets: tuple["BudgetAnswer", ...] = ()
-    left: LeftAnswer | None = None  # what the rest of consolidation would save; None where nobody asked
+    left: LeftAnswer | None = None  # what the rest of consolidation would save; None if not asked for
 
 
 def plan_now(look: Look) -> PlanAnswer:
@@ -153,7 +153,7 @@ def _budgets(look: Look) -> tuple[BudgetAnswer, ...]:
 
 
 def _held_back(look: Look) -> tuple[str, ...]:
-    """What would be begun at this moment if people held nothing, in words."""
+    """What would be begun now if people held nothing, in words."""
     if not pauses(look.snapshot) and not look.snapshot.policies and not look.snapshot.rollouts:
         return ()
     free = without_pauses(look.snapshot)
@@ -185,7 +185,7 @@ def _new_node(node: NewNode, prices: PriceBook) -> NewNodeAnswer:
 
 
 def _values(node: NewNode, key: str) -> tuple[str, ...]:
-    """The values that a requirement allows; none where it allows any."""
+    """The values that a requirement allows; empty if it allows any."""
     found = node.requirements.get(key)
     return tuple(sorted(found.values)) if found is not None and not found.complement else ()
 
@@ -219,6 +219,6 @@ def _command(command: DisruptionCommand, plan: DisruptionPlan) -> CommandAnswer:
 
 
 def _cheapest(made: ProposedNode, plan: DisruptionPlan) -> str:
-    """The lists stand in price order."""
+    """The lists are in price order."""
     types = plan.type_lists[made.type_list]
     return types[0] if types else "no type"

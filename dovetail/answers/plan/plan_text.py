@@ -1,5 +1,5 @@
-"""`dovetail plan` as text: first what pending pods get, then which nodes leave, which are left out and why, and what is
-left to save."""
+"""`dovetail plan` as text: what pending pods get, which nodes leave, what is left out and why, and what is left to
+save."""
 
 from collections.abc import Iterator
 from itertools import groupby
@@ -77,7 +77,7 @@ def _new_node(node: NewNodeAnswer) -> Iterator[str]:
 
 
 def _words(reason: str) -> str:
-    """The reasons of all pools, which a plan joins with commas."""
+    """The reasons of all pools; a plan joins them with commas."""
     parts = [part.strip() for part in reason.split(",")]
     return "; ".join(f"{words} [{part}]" for part in parts for words in [_pool_words(part)])
 
@@ -87,7 +87,7 @@ def _pool_words(part: str) -> str:
 
 
 def _second_looks(answer: PlanAnswer) -> Iterator[str]:
-    """Before anything else: this is what is about to happen, and can still be cancelled."""
+    """Shown before anything else: this is about to happen, and can still be cancelled."""
     for held in answer.second_looks[:MOST]:
         words = f"{held.reason}: {shown(held.nodes)}: looked at once more {when(held.due, answer.now)}, then it goes"
         yield from wrapped("- ", f"{words}; `dovetail cancel {held.nodes[0] if held.nodes else ''}` drops it")
@@ -128,7 +128,7 @@ def _move(command: CommandAnswer) -> str:
 
 
 def _sums(answer: PlanAnswer) -> Iterator[str]:
-    """What all commands save together, and what the budgets leave."""
+    """What all commands save together, and what the budgets still allow."""
     saved = sum(command.savings for command in answer.disruptions)
     if len(answer.disruptions) > 1 and saved:
         yield f"  {price_text(saved)} saved in all"

@@ -13,7 +13,7 @@ from dovetail.answers.wording import seconds_of
 
 
 async def plan(source: Source, asked: Asked) -> Answered:
-    """Now; with a file, what it would bring about."""
+    """What would happen now; with a file, what it would cause."""
     file = dict(asked.words).get(CARRIED)
     if file is not None:
         return await _change(source, asked, file)

@@ -1,4 +1,4 @@
-"""What a question and its answer are, and what an answer is made from."""
+"""A question, its answer, and the source of answers."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager
@@ -21,12 +21,12 @@ from dovetail.settings.settings import Settings
 from dovetail.wiring.world import World
 
 T = TypeVar("T")
-Text = Callable[[str, int | None], str]  # of a format of -o, and of a width where there is one
+Text = Callable[[str, int | None], str]  # from a format of -o, and a width if there is one
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
-    """A question as it was put. `name`: the object that it is about; `words`: its parameters, sorted."""
+    """A question as asked. `name`: the object that it is about; `words`: its parameters, sorted."""
 
     name: str = ""
     words: tuple[tuple[str, str], ...] = ()
@@ -37,8 +37,8 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """An answer and its two forms. `text`: None where a command makes it from the document, after choosing from it;
-    `besides`: fields of the document that are no part of the answer's type."""
+    """An answer and its two forms. `text`: None if the command makes it from the document, after choosing from it;
+    `besides`: fields of the document that are not in the answer's type."""
 
     kind: str
     cluster: str
@@ -50,15 +50,15 @@ class Answered:
         return {**document(self.kind, self.cluster, self.answer), **self.besides}
 
     def shown(self, form: str, width: int | None) -> str:
-        """The text for people; empty where the command makes it."""
+        """The text for people; empty if the command makes it."""
         with fitting(width):
             return self.text(form, width) if self.text is not None else ""
 
 
 class Source(Protocol):
-    """Who answers: a worker from the view that it has anyway, or a command from a world that it opens.
+    """Who answers: a worker from its existing view, or a command from a world that it opens.
 
-    `most_entries`: of how many workflows the histories are read for one log."""
+    `most_entries`: the number of workflows whose histories are read for one log."""
 
     settings: Settings
     most_entries: int
@@ -66,7 +66,7 @@ class Source(Protocol):
     async def look(self) -> Look: ...
 
     async def fleet(self) -> Look:
-        """The look of status and nodes: a command has none without Temporal, which knows half of the answer."""
+        """The look of status and nodes. Half of it comes from Temporal, without which a command has none."""
         ...
 
     async def besides(self, kind: str, answer: StatusAnswer | NodesAnswer) -> Mapping[str, object]:
@@ -78,15 +78,15 @@ class Source(Protocol):
     def world(self) -> AbstractAsyncContextManager[World]: ...
 
     def snapshot(self) -> Snapshot | None:
-        """The cluster as it is known already; None where it would have to be asked for."""
+        """The cluster as already known; None if it would have to be read."""
         ...
 
     async def priced(self) -> Snapshot | None:
-        """The look with its catalogues."""
+        """The look, with catalogues."""
         ...
 
     async def temporal(self) -> Client:
-        """The connection; TimeoutError where a worker has none, TemporalUnusable where a command gets none."""
+        """The connection; TimeoutError if a worker has none, TemporalUnusable if a command gets none."""
         ...
 
     async def doctor(self, *, preflight: bool) -> DoctorAnswer: ...
@@ -100,12 +100,12 @@ Ask = Callable[[Source, Asked], Awaitable[Answered]]
 
 
 def in_one_form(text: Callable[[T], str], answer: T) -> Text:
-    """The text of an answer that has one form, whatever is asked for; its width is that of the block it is made in."""
+    """The text of an answer with only one form, whatever is asked for; its width is that of the enclosing block."""
     return lambda _form, _width: text(answer)
 
 
 def named(settings: Settings, why: str = "it names the cluster in workflow ids") -> str:
-    """The cluster's name, without which nothing of it is found in Temporal."""
+    """The cluster's name, without which nothing about it can be found in Temporal."""
     if not settings.cluster:
         raise CommandFailed(f"CLUSTER_NAME: not set; {why}")
     return settings.cluster

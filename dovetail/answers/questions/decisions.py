@@ -1,4 +1,4 @@
-"""Why decisions are what they are: of one node or pod, made again, and beside those of Karpenter."""
+"""Why decisions are as they are: for one node or pod, made again, and compared with Karpenter's."""
 
 import asyncio
 import time
@@ -26,7 +26,7 @@ async def pod(source: Source, asked: Asked) -> Answered:
 
 
 async def _look(source: Source, asked: Asked) -> Look:
-    """Now, or as a decision saw it that was kept."""
+    """The cluster now, or as a kept decision saw it."""
     if not asked.word("at"):
         return await source.look()
     named(source.settings)
@@ -34,7 +34,7 @@ async def _look(source: Source, asked: Asked) -> Look:
 
 
 async def replay(source: Source, asked: Asked) -> Answered:
-    """A kept decision, replayed; without a name the list of those that are kept."""
+    """A kept decision, replayed; without a name the list of kept decisions."""
     cluster = named(source.settings, "it names the cluster whose decisions are kept")
     if not asked.name:
         kept = await replaying.list_flights(source.settings)

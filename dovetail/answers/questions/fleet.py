@@ -1,4 +1,4 @@
-"""What there is: the cluster's state, its nodes, the pods that wait, and the names of all of them."""
+"""The cluster's state, its nodes, the waiting pods, and the names of all of them."""
 
 import asyncio
 
@@ -25,7 +25,7 @@ async def pods(source: Source, asked: Asked) -> Answered:
 
 
 async def trend(source: Source, asked: Asked) -> Answered:
-    """The last day."""
+    """Cost and number of nodes over the last day."""
     return Answered("Trend", source.settings.cluster, source.trend())
 
 

@@ -7,7 +7,7 @@ from dovetail.model.snapshot import Snapshot
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NamesAnswer:
-    """Nodes and claims of pools, pools, and the pods that wait, sorted."""
+    """Nodes and claims of pools, pools, and waiting pods, sorted."""
 
     nodes: tuple[str, ...]
     claims: tuple[str, ...]

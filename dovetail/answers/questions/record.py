@@ -1,4 +1,4 @@
-"""What has happened: the story of one object, the log of all, and what it has saved."""
+"""What has happened: the story of one object, the log of all, and the savings."""
 
 import asyncio
 import time
@@ -39,7 +39,7 @@ async def savings(source: Source, asked: Asked) -> Answered:
     period, by = period_of(asked.word("since", "30d"), asked.word("until"), now), asked.word("by", "pool")
     if by not in ("pool", NAMESPACE):
         raise NotUnderstood(f"by: {shown(by)} is not known; it is pool or {NAMESPACE}")
-    found = await _entries(source, period, MOST)  # a sum is of use as a whole; half a millisecond of ours each
+    found = await _entries(source, period, MOST)  # a sum must be complete; each costs us half a millisecond
     answer = await asyncio.to_thread(savings_from, cluster, period, found, now, await source.priced())
     return Answered("Savings", cluster, answer, lambda form, width: savings_in(answer, form, width, by))
 

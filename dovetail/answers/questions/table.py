@@ -1,6 +1,6 @@
-"""The table of questions, by the path below /api/v1/ at which a worker answers them.
+"""The table of questions, by their paths below /api/v1/ at a worker.
 
-A worker serves all of them. A command that looks for itself loads the one that it asks.
+A worker serves all of them. A command without a worker loads only the one that it asks.
 """
 
 from collections.abc import Mapping
@@ -14,9 +14,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a question is answered: a module of this package and its function. `parameters`: in the query of a request,
-    and by the same names among the arguments of the command. `waits`: for Temporal, without which there is no answer,
-    or for others beside it; the rest is answered from what a worker knows."""
+    """Where a question is answered: a module of this package and its function. `parameters`: in a request's query, and
+    under the same names among the command's arguments. `waits`: for Temporal, without which there is no answer, or for
+    other services; the rest is answered from what a worker knows."""
 
     function: str
     parameters: tuple[str, ...] = ()
@@ -42,11 +42,11 @@ QUESTIONS: Final[Mapping[str, Place]] = {
     "shadow": Place("decisions.shadow"),
     "replay": Place("decisions.replay", waits="others"),
 }
-CARRIED: Final = "file"  # the parameter that is a whole text: it is packed for its way to a worker, and may be empty
+CARRIED: Final = "file"  # the parameter that is a whole text: it is packed when sent to a worker, and may be empty
 
 
 def question(route: str) -> "Ask":
-    """What answers it. To load it takes longer than a heartbeat may wait."""
+    """The function that answers it. Loading it takes longer than a heartbeat may wait."""
     module, _, function = QUESTIONS[route].function.partition(".")
     found: Ask = getattr(import_module(f"{__package__}.{module}"), function)
     return found

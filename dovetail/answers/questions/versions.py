@@ -1,4 +1,4 @@
-"""Which versions work together: workers, Kubernetes, Temporal; and how many workers there are."""
+"""The versions that work together (workers, Kubernetes, Temporal), and the number of workers."""
 
 import asyncio
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ SECONDS: Final = 2.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VersionsAnswer:
-    """What each says of itself; empty where it did not answer."""
+    """What each reports; empty if it did not answer."""
 
     worker: str  # the one that answers
     workers: tuple[str, ...]  # who polls
@@ -26,7 +26,7 @@ class VersionsAnswer:
 
 
 async def versions_of(client: Client | None, cluster: str, kubernetes: str) -> VersionsAnswer:
-    """Ask Temporal for its own, and for who polls."""
+    """Ask Temporal for its version, and for who polls."""
     temporal, workers = "", tuple[str, ...]()
     if client is not None:
         workers = await _workers(client, cluster)
@@ -39,7 +39,7 @@ async def versions_of(client: Client | None, cluster: str, kubernetes: str) -> V
 
 
 async def worker_count(client: Client, cluster: str) -> int | None:
-    """How many poll for steps of control; None where Temporal does not say."""
+    """How many poll for steps of control; None if Temporal does not say."""
     return len(await _workers(client, cluster)) or None
 
 

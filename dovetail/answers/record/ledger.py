@@ -119,7 +119,7 @@ class _Missing:
     known: "_Known"
     credits: list[Credit] = field(default_factory=list)
     back: int = 0
-    _waiting: dict[int, Credit] = field(default_factory=dict)  # by their own place, those with room, the youngest last
+    _waiting: dict[int, Credit] = field(default_factory=dict)  # by number: moves with room left, youngest last
     _charged: dict[str, list[Credit]] = field(default_factory=dict)
     _room: Room = NOTHING
     _would: dict[tuple[str, str], list[tuple[Credit, str]]] = field(default_factory=dict)  # stand, of spot nodes

@@ -1,7 +1,7 @@
-"""Keeps decisions while the worker decides, and deletes the oldest where their size is over the budget.
+"""Keeps the worker's decisions, and deletes the oldest when their size exceeds the budget.
 
-One that decided something is always kept; of those that decided nothing one in ten minutes, so that any moment of the
-past has a look near it. While one is being written others pass by unkept: a decision waits for nothing here.
+A decision with a result is always kept; of those without, one in ten minutes, so that any past moment has a look near
+it. Decisions made while another is being written are not kept: no decision waits for this.
 """
 
 import asyncio
@@ -23,7 +23,7 @@ from dovetail.ports.kept_objects import KeptObjects
 from dovetail.settings.deciding import deciding
 from dovetail.settings.settings import Settings
 
-IDLE_SECONDS: Final = 600.0  # between two looks that decided nothing
+IDLE_SECONDS: Final = 600.0  # between two kept decisions without a result
 MEGABYTE: Final = 1_000_000
 _NAME: Final = re.compile(
     r".*/(?P<id>(?P<at>\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d\.\d{3})Z_(?P<kind>[a-z]+))_(?P<size>\d+)\.gz"
@@ -34,7 +34,7 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeptFlight:
-    """One that is kept. `id` is what people call it by."""
+    """A kept decision. `id` is its name for people."""
 
     id: str
     at: float
@@ -51,23 +51,23 @@ class FlightStore:
     cluster: str
 
     async def put(self, flight: Recording) -> None:
-        """Keep one; its size stands in its name."""
+        """Keep one; its size is part of its name."""
         data = await asyncio.to_thread(packed, flight)
         kind = flight.decision.kind if flight.decision is not None else "snapshot"
         moment = datetime.fromtimestamp(flight.taken_at, UTC).strftime("%Y-%m-%dT%H-%M-%S.%f")[:-3]
         await self.objects.put(f"{self._prefix}{moment}Z_{kind}_{len(data)}.gz", data)
 
     async def kept(self) -> tuple[KeptFlight, ...]:
-        """Every kept decision, the oldest first."""
+        """Every kept decision, oldest first."""
         return tuple(_kept(await self.objects.names(self._prefix)))
 
     async def read(self, kept: KeptFlight) -> Recording | None:
-        """The decision; None where it was deleted meanwhile. NoRecording where it cannot be read."""
+        """The decision; None if it was deleted meanwhile. NoRecording if it cannot be read."""
         data = await self.objects.get(kept.name)
         return None if data is None else await asyncio.to_thread(unpacked, data)
 
     async def trim(self, most: int) -> None:
-        """Delete the oldest, until the rest is no larger than that many bytes."""
+        """Delete the oldest until the rest has at most that many bytes."""
         kept = await self.kept()
         size = sum(each.size for each in kept)
         for each in kept:
@@ -89,7 +89,7 @@ class FlightRecorder:
     settings: Settings
     now: Callable[[], float] = time.time
     _writing: asyncio.Task[None] | None = None
-    _last: dict[str, float] = field(default_factory=dict)  # by kind, when one was kept
+    _last: dict[str, float] = field(default_factory=dict)  # by kind, when one was last kept
 
     def decided(
         self,
@@ -98,7 +98,7 @@ class FlightRecorder:
         plan: Choice | ProvisioningPlan,
         first: frozenset[str] = frozenset(),
     ) -> None:
-        """Keep it, unless it says nothing new or another is being written."""
+        """Keep it, unless it has nothing new or another is being written."""
         idle = not (plan.commands if isinstance(plan, DisruptionPlan) else getattr(plan, "proposed", ()))
         if self._writing is not None or (idle and self.now() - self._last.get(kind, 0.0) < IDLE_SECONDS):
             return

@@ -1,4 +1,4 @@
-"""Decides again on what a decision was made from, by the same functions, and says whether the same comes out."""
+"""Makes a decision again from the same data, by the same functions, and says whether the result is the same."""
 
 import asyncio
 from collections.abc import Iterator
@@ -35,7 +35,7 @@ class FlightRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FlightsAnswer:
-    """Every kept decision, the oldest first."""
+    """Every kept decision, oldest first."""
 
     flights: tuple[FlightRow, ...]
 
@@ -76,7 +76,7 @@ async def replay(settings: Settings, name: str) -> ReplayAnswer:
 
 
 async def look_back(settings: Settings, at: str, now: float) -> Look:
-    """The cluster as the last decision about disruption before that moment saw it."""
+    """The cluster as seen by the last decision about disruption before that moment."""
     moment = period_of(at, "", now).since
     store = _store(settings)
     try:
@@ -92,8 +92,8 @@ async def look_back(settings: Settings, at: str, now: float) -> Look:
 
 
 def replayed(settings: Settings, identity: str, flight: Recording) -> ReplayAnswer:
-    """The decision, made again by the functions that made it. The time of a search is not limited here, as it may have
-    been there."""
+    """The decision, made again by the same functions. Here searches have no time limit; the original may have had
+    one."""
     decision = flight.decision
     if decision is None:
         raise CommandFailed(f"{identity}: it is a recorded cluster, of which nothing was decided")
@@ -146,7 +146,7 @@ def _words(plan: Choice | ProvisioningPlan) -> Iterator[str]:
 
 
 def flights_text(answer: FlightsAnswer) -> str:
-    """A line for each, the newest first."""
+    """A line for each, newest first."""
     if not answer.flights:
         return "no decision is kept yet"
     lines = [f"{each.id}  {each.size:,} bytes" for each in reversed(answer.flights)]

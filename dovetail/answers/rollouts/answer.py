@@ -1,11 +1,11 @@
-"""One roll-out as it stands: plain facts, for every view that shows them."""
+"""The present state of one roll-out: plain facts, for every view."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepShown:
-    """One step of a roll-out. `nodes`: how many of the NodePool's may be at the target by then."""
+    """One step of a roll-out. `nodes`: how many of the NodePool's nodes may be at the target by then."""
 
     name: str
     nodes: int
@@ -16,7 +16,7 @@ class StepShown:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GateShown:
-    """What one of its gates says."""
+    """The verdict of one of its gates."""
 
     name: str
     result: str
@@ -25,8 +25,8 @@ class GateShown:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RolloutShown:
-    """A change of a NodePool that is rolled out step by step. `total`: the NodePool's nodes; `target`: those that have
-    it, `leaving`: those that leave for it and have no replacement yet."""
+    """A change of a NodePool that is rolled out step by step. `total`: the NodePool's nodes; `target`: those at the
+    target; `leaving`: those that leave for it and have no replacement yet."""
 
     name: str
     pool: str
@@ -36,9 +36,9 @@ class RolloutShown:
     leaving: int
     steps: tuple[StepShown, ...] = ()
     gates: tuple[GateShown, ...] = ()
-    since: float | None = None  # it has been in that state
-    waits_for: str = ""  # what comes before anything else of it
-    until: float | None = None  # when time alone ends that
-    is_over: bool = False  # complete, refused, or held until somebody says otherwise
+    since: float | None = None  # since when it has been in that state
+    waits_for: str = ""  # what must happen before it goes on
+    until: float | None = None  # when that ends by time alone
+    is_over: bool = False  # complete, refused, or held until somebody decides otherwise
     needs_person: bool = False
-    commands: tuple[str, ...] = ()  # that let it go on, or stop it
+    commands: tuple[str, ...] = ()  # that continue it, or stop it

@@ -1,7 +1,7 @@
-"""Which nodes would begin by the step of their roll-out and are kept by what they are or by their pods, and why.
+"""Which nodes their roll-out's step would let begin, but they themselves or their pods prevent it, and why.
 
-The very checks that decide judge them, one after the other, until as many are found that may go as the step lets begin:
-where there are enough of those, nobody has to hear of the others.
+The same checks that decide judge the nodes one by one, until as many may leave as the step lets begin: with enough of
+those, nobody needs to know of the others.
 """
 
 from dataclasses import dataclass
@@ -16,12 +16,12 @@ from dovetail.model import names
 from dovetail.model.snapshot import Snapshot
 
 NAMED: Final = 3
-MOST: Final = 500  # nodes that are looked at: a question is to cost little, and so many that are kept say enough
+MOST: Final = 500  # nodes looked at: a question must be cheap, and so many kept nodes say enough
 
 
 @dataclass(frozen=True)
 class KeptNodes:
-    """Those of one snapshot."""
+    """The kept nodes of one snapshot."""
 
     snapshot: Snapshot
     settings: DisruptionSettings
@@ -31,7 +31,7 @@ class KeptNodes:
         return Fleet(self.snapshot, self.settings)
 
     def words(self, pool: str, wanted: int) -> str:
-        """What keeps the drifted nodes of a NodePool; empty where as many as are wanted may begin."""
+        """What keeps the drifted nodes of a NodePool; empty if as many as wanted may begin."""
         kept: list[str] = []
         free = 0
         for member in self._fleet.by_pool.get(pool, ())[:MOST]:

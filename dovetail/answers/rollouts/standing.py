@@ -1,4 +1,4 @@
-"""Roll-outs as people see them: how far each is, what its gates say, what it waits for, and what a person may type."""
+"""Roll-outs as people see them: how far each is, what its gates say, what it waits for, and which commands apply."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -41,8 +41,8 @@ class _Waits:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Beside:
-    """What holds nodes beside the rules that `hold_of` asks. `budgets`: by NodePool, why its budgets let nothing go now
-    that has drifted, where they do not; `kept`: which nodes and pods keep themselves, where somebody has looked."""
+    """What holds nodes besides the rules of `hold_of`. `budgets`: by NodePool, why its budgets let no drifted node
+    leave now, if so; `kept`: which nodes stay because of themselves or their pods, if that was looked at."""
 
     budgets: Mapping[str, str] = field(default_factory=dict)
     kept: KeptNodes | None = None
@@ -52,12 +52,12 @@ _NOTHING: Final = Beside()
 
 
 def is_news(rollout: Rollout) -> bool:
-    """Whether anything of it goes on, or is to be put right."""
+    """Whether it is under way, or something about it needs to be fixed."""
     return bool(rollout.fault) or rollout.status.state not in _QUIET or stalled(rollout) is not None
 
 
 def shown_of(rollout: Rollout, snapshot: Snapshot, beside: Beside = _NOTHING) -> RolloutShown:
-    """One of them."""
+    """The answer for one roll-out."""
     pool, status = snapshot.pools.get(rollout.pool), rollout.status
     nodes = nodes_of(snapshot, pool) if pool is not None else None
     total, target, leaving = status.total, status.at_target, status.leaving
@@ -83,8 +83,7 @@ def shown_of(rollout: Rollout, snapshot: Snapshot, beside: Beside = _NOTHING) ->
 
 
 def awaited_step(snapshot: Snapshot, claim: NodeClaim) -> str:
-    """The step in which a drifted node is replaced, and what that step waits for; empty where no roll-out concerns the
-    node."""
+    """The step in which a drifted node is replaced, and what that step waits for; empty if no roll-out concerns it."""
     pool = snapshot.pools.get(claim.labels.get(names.NODE_POOL, ""))
     leaves = claim.deleting_since is not None or claim.is_true(names.DISRUPTION_REASON)
     if pool is None or leaves or not claim.is_true(names.DRIFTED):
@@ -102,12 +101,12 @@ def awaited_step(snapshot: Snapshot, claim: NodeClaim) -> str:
 
 
 def asks(rollout: Rollout) -> bool:
-    """Whether it asks a person now."""
+    """Whether it waits for a person's approval now."""
     return rollout.status.state == RolloutState.AWAITING and rollout.intent not in _STOPPED and not rollout.fault
 
 
 def stalled(rollout: Rollout) -> tuple[str, float] | None:
-    """What its condition says, and since when."""
+    """Why its condition says that it is stalled, and since when."""
     found = (each for each in rollout.status.conditions if each.type == STALLED and each.status == "True")
     condition = next(found, None)
     return None if condition is None else (f"{condition.reason}: {condition.message}", condition.changed)
@@ -121,7 +120,8 @@ def _state(rollout: Rollout) -> str:
 
 
 def _steps(rollout: Rollout, total: int) -> Iterator[StepShown]:
-    """Before its first step all are to come; of one that is complete, or whose step is gone, none is there now."""
+    """The steps and their places. Before the first one all are to come; if the roll-out is complete or its step is
+    gone, none is current."""
     known = [step.name for step in rollout.steps]
     is_over = rollout.status.state == RolloutState.COMPLETE
     at = len(known) if is_over else known.index(rollout.status.step) if rollout.status.step in known else -1
@@ -149,7 +149,7 @@ def _waits(rollout: Rollout, snapshot: Snapshot, nodes: PoolNodes | None, beside
 
 
 def _by_state(rollout: Rollout) -> _Waits | None:
-    """What its state alone says it waits for; None where that depends on nodes."""
+    """What it waits for by its state alone; None if that depends on nodes."""
     status = rollout.status
     match status.state:
         case RolloutState.WAITING:
@@ -183,7 +183,7 @@ def _gate(gate: GateVerdict) -> _Waits:
 
 
 def _nodes(rollout: Rollout, pool: NodePool, nodes: PoolNodes, snapshot: Snapshot, beside: Beside) -> _Waits:
-    """What keeps the nodes that its step lets begin; else those that have begun."""
+    """What keeps the nodes that its step lets begin; else the nodes that have begun."""
     if rollout.is_held:
         return _gate(rollout.verdict)
     old = rollout.why_not_now(snapshot.now)
@@ -199,7 +199,7 @@ def _nodes(rollout: Rollout, pool: NodePool, nodes: PoolNodes, snapshot: Snapsho
 
 
 def _kept(rollout: Rollout, pool: NodePool, nodes: PoolNodes, beside: Beside) -> str:
-    """Which nodes keep the step from going on, where too few others may begin."""
+    """Which kept nodes hold up the step, if too few others may begin."""
     if beside.kept is None or rollout.status.state != RolloutState.REPLACING:
         return ""
     left = rollout.left(pool, nodes)

@@ -1,6 +1,6 @@
-"""Roll-outs for people: a bar of the nodes, the steps, what the gates say, what is waited for, and what to type.
+"""Roll-outs for people: a bar of the nodes, the steps, the gates' verdicts, what they wait for, and the commands.
 
-It loads nothing of the engines, as all that shows an answer.
+Like everything that shows answers, it does not load the engines.
 """
 
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ CELLS: Final = 20
 
 
 def rollout_lines(shown: RolloutShown, now: float, cells: int = CELLS) -> Iterator[str]:
-    """The whole of one; commands stand on lines of their own, to be copied."""
+    """All lines of one roll-out; commands are on lines of their own, to be copied."""
     yield f"{shown.name}  {progress_bar(shown, cells)}  {counts_words(shown)}"
     if shown.steps:
         yield f"  {'   '.join(step_words(step) for step in shown.steps)}"
@@ -50,7 +50,7 @@ def counts_words(shown: RolloutShown) -> str:
 
 
 def step_words(step: StepShown) -> str:
-    """Its mark, its name, its nodes."""
+    """The step's mark, name and nodes."""
     asks = ", then asks" if step.asks else ""
     return f"{MARKS.get(step.place, ' ')} {step.name} {step.nodes}{asks}"
 
@@ -65,7 +65,7 @@ def state_words(shown: RolloutShown, now: float) -> str:
 
 
 def waits_words(shown: RolloutShown, now: float) -> str:
-    """What it waits for, and until when where that is known."""
+    """What it waits for, and until when if known."""
     if shown.until is None:
         return shown.waits_for
     left = f"in {age_text(shown.until - now)}" if shown.until > now else "due"

@@ -1,7 +1,8 @@
-"""The worker's read-only API, /api/v1: the table of questions over HTTP, from the view that the worker has anyway.
+"""The worker's read-only API, /api/v1: the table of questions over HTTP, answered from the worker's existing view.
 
-Who may ask is decided by the API server, through whose proxy the command line comes (docs/reference/api.md); how often
-is decided by the budget. Loaded with the first request, so that a worker that nobody asks does not hold what explains.
+The API server, through whose proxy the command line comes, decides who may ask (docs/reference/api.md); the budget
+decides how often. Loaded with the first request, so that a worker that nobody asks does not hold the explaining code in
+memory.
 """
 
 import asyncio
@@ -25,31 +26,31 @@ from dovetail.answers.shown.documents import API_VERSION, Document
 from dovetail.model.values.time import format_time
 
 MOST_WORDS: Final = 32  # of a query
-WORDS: Final = frozenset(key for place in QUESTIONS.values() for key in place.parameters)  # no other one asks anything
+WORDS: Final = frozenset(key for place in QUESTIONS.values() for key in place.parameters)  # all others have no meaning
 MOST_FOLLOWERS: Final = 16
 MOST_OF_ONE: Final = 8  # of one asker
-FOLLOWED_SECONDS: Final = 600.0  # then a follower asks again, perhaps another worker
+FOLLOWED_SECONDS: Final = 600.0  # then a follower reconnects, perhaps to another worker
 STREAM_SECONDS: Final = 2.0
 STREAM: Final = "stream"
-FORMS: Final = ("wide", "markdown")  # of texts, beside the usual one
+FORMS: Final = ("wide", "markdown")  # of texts, besides the usual one
 JSON: Final = "application/json"
 EVENTS: Final = "text/event-stream"
 PLAIN: Final = "text/plain; charset=utf-8"
 
 OLD_SECONDS: Final = 5.0  # an answer that was begun longer ago says so
 
-# The document, the same as text (empty where a command makes that itself), and when it was begun.
+# The document, the same as text (empty if a command makes that itself), and when the answer was begun.
 Shown = tuple[Document, str, float]
 
 
 async def forever() -> None:
-    """Never returns: stands for the wait until Temporal is away, where there is no Temporal."""
+    """Never return: the wait until Temporal is away, if there is no Temporal."""
     await asyncio.Event().wait()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Query:
-    """A question, and the text that is wanted of its answer."""
+    """A question, and the form of text that is wanted."""
 
     route: str
     asked: Asked
@@ -59,13 +60,13 @@ class Query:
 
 @dataclass(slots=True)
 class Api:
-    """The routes below /api/v1/; the rest of a path is the name that is asked about."""
+    """The routes below /api/v1/; the rest of a path is the name of the object in question."""
 
     source: Source
     budget: Budget = field(default_factory=Budget)
     until_away: Callable[[], Awaitable[None]] = forever  # until Temporal does not answer
     _asks: Mapping[str, Ask] = field(default_factory=lambda: {route: question(route) for route in QUESTIONS})
-    _followed: Counter[str] = field(default_factory=Counter)  # how many follow the stream, by asker
+    _followed: Counter[str] = field(default_factory=Counter)  # followers of the stream, by asker
 
     async def reply(self, target: str) -> Answer | Followed:
         """Answer one request; `target` is what follows /api/v1/, with its query."""
@@ -113,7 +114,7 @@ class Api:
         return await asyncio.to_thread(lambda: (answered.document(), answered.shown(query.form, width), began))
 
     async def _unless_away(self, asking: Awaitable[Answered]) -> Answered:
-        """TimeoutError once Temporal is away: who waits for it longer takes the turns of others."""
+        """TimeoutError once Temporal is away: waiting longer would use up the turns of others."""
         asked, away = asyncio.ensure_future(asking), asyncio.ensure_future(self.until_away())
         try:
             await asyncio.wait({asked, away}, return_when=asyncio.FIRST_COMPLETED)
@@ -125,7 +126,7 @@ class Api:
             asked.cancel()
 
     async def _statuses(self, asker: str) -> AsyncIterator[str]:
-        """The status each time that it has changed, as server-sent events, until it is time to ask anew."""
+        """The status each time it changes, as server-sent events, until the follower must reconnect."""
         self._followed[asker] += 1
         clock = self.budget.clock
         try:
@@ -137,7 +138,7 @@ class Api:
                 if body != last or code != 200:
                     yield f"event: {'status' if code == 200 else 'trouble'}\ndata: {body}\n\n"
                 else:
-                    yield ": the same\n\n"  # so that a follower who has gone away is noticed
+                    yield ": the same\n\n"  # so that a disconnected follower is noticed
                 last = body
                 await asyncio.sleep(STREAM_SECONDS)
         finally:
@@ -145,7 +146,7 @@ class Api:
 
 
 def _words(query: str) -> Mapping[str, str]:
-    """The query's parameters by key; of a key that is given twice, the last."""
+    """The query's parameters by key; if a key is given twice, the last value."""
     try:
         found = parse_qs(query, max_num_fields=MOST_WORDS)
     except ValueError:

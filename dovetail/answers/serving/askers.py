@@ -1,7 +1,7 @@
-"""Who may ask a worker: the API server, this machine, and whom a setting names (decision record 129).
+"""Who may ask a worker: the API server, this machine, and those named by a setting (decision record 129).
 
-Through the API server's proxy a worker learns nothing of who asks, since the server keeps the person's credentials to
-itself; so it looks at where a connection comes from. Everybody else is refused before anything is looked at.
+Through the API server's proxy a worker does not learn who asks, since the server does not pass on the person's
+credentials; so it checks where a connection comes from. Everybody else is refused before anything is read.
 """
 
 import asyncio
@@ -18,11 +18,11 @@ from dovetail.answers.shown.documents import API_VERSION
 from dovetail.ports.failures import Failure
 from dovetail.settings.askers import networks_in
 
-LOOK_SECONDS: Final = 30.0  # a stranger makes a worker ask for the API server's addresses no more often than that
+LOOK_SECONDS: Final = 30.0  # strangers make a worker look up the API server's addresses at most this often
 FORWARDED: Final = "x-forwarded-for"
-# Names that no stranger's domain can have, because it ends in one that is registered.
+# Names that no foreign domain can have, because domains end in a registered name.
 _OF_CLUSTERS: Final = (".svc", ".svc.cluster.local", ".localhost")
-_LONGEST: Final = 100  # of what is said again of a request
+_LONGEST: Final = 100  # of what a refusal repeats of a request
 
 _log = logging.getLogger(__name__)
 
@@ -31,15 +31,15 @@ Addresses = Callable[[], Awaitable[Collection[str]]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Visitor:
-    """The connection that a request comes from, and what the request says of itself."""
+    """The connection that a request comes from, and the request's headers."""
 
     address: str
-    headers: Mapping[str, str]  # by names in small letters
+    headers: Mapping[str, str]  # names in lower case
 
 
 @dataclass(slots=True)
 class Askers:
-    """`named`: networks, and names of hosts by which a person may call a worker; `addresses`: of the API server."""
+    """`named`: networks, and host names under which people may reach a worker; `addresses`: those of the API server."""
 
     named: Collection[str]
     addresses: Addresses
@@ -49,7 +49,7 @@ class Askers:
     _looking: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     async def refusal(self, visitor: Visitor) -> Answer | None:
-        """Why it gets no answer; None: it may ask."""
+        """Why the visitor gets no answer; None: it may ask."""
         address = _plain(visitor.address)
         by_server = address in self._servers
         if not by_server and not _is_here(address) and not self._is_named(address):
@@ -65,7 +65,7 @@ class Askers:
         return _refused(f"Host {host[:_LONGEST]!r} is no name of a worker: use its address, or DOVETAIL_API_FROM")
 
     def who(self, visitor: Visitor) -> str:
-        """Who shares a limit with this request: the address that the API server saw, else the connection's own."""
+        """Whose limits apply to this request: the address that the API server saw, else the connection's own."""
         address = _plain(visitor.address)
         forwarded = visitor.headers.get(FORWARDED, "").rpartition(",")[2].strip()
         return forwarded[:_LONGEST] if forwarded and (address in self._servers or _is_here(address)) else address
@@ -74,7 +74,8 @@ class Askers:
         return any(ipaddress.ip_address(address) in network for network in networks_in(self.named))
 
     def _is_ours(self, host: str) -> bool:
-        """A page of another origin that calls us by a name of its own (DNS rebinding) says that name here."""
+        """Whether the host name is ours. A page of another origin that reaches us by its own name (DNS rebinding) sends
+        that name."""
         name = host.lower() if host.endswith("]") else host.lower().rpartition(":")[0] or host.lower()
         return (
             "." not in name
@@ -95,7 +96,7 @@ class Askers:
 
 
 def _plain(address: str) -> str:
-    """An address of IPv4 as itself also where the port is open to both families."""
+    """An IPv4 address as such, even if the port is open to both families."""
     if not _is_address(address):
         return address
     found = ipaddress.ip_address(address)

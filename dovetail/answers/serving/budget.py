@@ -1,10 +1,11 @@
 """The budget of all questions to a worker: a fifth of one core, over time.
 
-One answer is made at a time and kept for a few times the processor's time that it took, as is an error, and never for
-longer than a person takes for now; when the making has used up its share of the processor, questions wait. However many
-people ask, no heartbeat and no step waits for them. Questions that wait for Temporal have turns of their own: one that
-hangs there holds up nobody who asks for what the worker knows by itself. Askers take turns, one question each, and who
-has used up the half of what all have waits for that alone: nobody's expensive questions keep the others out.
+One answer is made at a time. It is kept, as is an error, for a few times the processor time that it took, but only as
+long as people would still call it current; when answers have used up their share of the processor, questions wait.
+However many people ask, no heartbeat and no step waits for them. Questions that wait for Temporal have turns of their
+own: one that hangs there does not hold up questions that the worker can answer itself. Askers take turns, one question
+each, and an asker who has used up half of the whole share waits alone: nobody's expensive questions keep the others
+out.
 """
 
 import asyncio
@@ -25,48 +26,48 @@ from dovetail.workflows.converter import UnreadablePayload
 
 BUSY_SECONDS: Final = 20.0  # how long a question waits for its turn
 KEPT_SECONDS: Final = 1.0  # an answer is kept for at least this long,
-KEPT_FACTOR: Final = 4.0  # for this many times the processor's time that it took,
+KEPT_FACTOR: Final = 4.0  # for this many times the processor time that it took,
 KEPT_MOST_SECONDS: Final = 5.0  # and for no longer than this
-WAIT_AT_ONCE: Final = 8  # questions to Temporal: waiting takes nothing of the processor
+WAIT_AT_ONCE: Final = 8  # questions to Temporal: waiting takes no processor time
 OF_ONE: Final = 2  # of these at once for one asker
 MOST_KEPT: Final = 64
 SHARE: Final = 0.2  # of one core, for all that is asked, over time
-AT_ONCE_SECONDS: Final = 20.0  # of processor time that questions may use up before they are held to their share
+AT_ONCE_SECONDS: Final = 20.0  # of processor time that questions may use before they are limited to their share
 SHARE_OF_ONE: Final = 0.5  # of both of them, for one asker
 
 OF_OTHERS: Final = (Failure, RPCError, UnreadablePayload, TimeoutError)  # that may answer again in a moment
 
 _log = logging.getLogger(__name__)
 
-Made = Any  # an answer, or the exception that says why there is none: that is kept as well
+Made = Any  # an answer, or the exception that says why there is none, which is kept as well
 rest: Final = asyncio.sleep  # until the share allows another question
 
 
 @dataclass(slots=True)
 class Spent:
-    """Seconds of the processor beyond a share of one core, and when that was so."""
+    """Processor seconds used beyond a share of one core, and as of when."""
 
     share: float
     seconds: float = 0.0
     at: float = 0.0
 
     def owed(self, now: float) -> float:
-        """The seconds that the passing of time has not paid for yet."""
+        """The used seconds that elapsed time has not paid for yet."""
         return max(0.0, self.seconds - self.share * (now - self.at))
 
     def pay(self, seconds: float, now: float) -> None:
-        """Count processor seconds that have been used."""
+        """Add used processor seconds."""
         self.seconds, self.at = self.owed(now) + seconds, now
 
 
 @dataclass(slots=True)
 class Asker:
-    """Who asks: their turns, and what they have spent."""
+    """An asker: their turns, and what they have spent."""
 
     turn: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(1))
     waits: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(OF_ONE))
     spent: Spent = field(default_factory=lambda: Spent(SHARE * SHARE_OF_ONE))
-    asks: int = 0  # how many questions
+    asks: int = 0  # open questions
 
 
 @dataclass(slots=True)
@@ -78,11 +79,11 @@ class Budget:
     spent: Spent = field(default_factory=lambda: Spent(SHARE))
     _askers: dict[str, Asker] = field(default_factory=dict)
     _kept: dict[Hashable, tuple[float, Made]] = field(default_factory=dict)
-    _made: dict[Hashable, asyncio.Task[Made]] = field(default_factory=dict)  # those that are being answered, by asker
+    _made: dict[Hashable, asyncio.Task[Made]] = field(default_factory=dict)  # answers being made, by asker
 
     async def answer(self, question: Hashable, make: Callable[[], Awaitable[Any]], *, waits: bool = False) -> Any:
-        """An answer that is kept, or made now; equal questions that are asked at the same time wait for one answer.
-        `waits`: the question waits for Temporal, which may hang."""
+        """A kept answer, or one made now; equal questions asked at the same time share one answer. `waits`: the
+        question waits for Temporal, which may hang."""
         made = self._fresh(question)
         if made is None:
             asked = ASKER.get(), question
@@ -97,12 +98,12 @@ class Budget:
 
     async def _made_in_turn(self, question: Hashable, make: Callable[[], Awaitable[Any]], waits: bool) -> Made:
         async with self._its_turn(waits) as asker:
-            made = self._fresh(question)  # of another who asked the same meanwhile
+            made = self._fresh(question)  # from another asker of the same meanwhile
             return await self._make(question, make, asker) if made is None else made
 
     @asynccontextmanager
     async def _its_turn(self, waits: bool) -> AsyncIterator[Asker]:
-        """Hold a turn to answer: a few questions at a time, one of each asker, and none while a share is used up."""
+        """Hold a turn to answer: a few questions at a time, one per asker, and none while a share is used up."""
         asker = self._asker()
         asker.asks += 1
         taken: list[asyncio.Semaphore] = []
@@ -123,7 +124,7 @@ class Budget:
                 turn.release()
 
     def _asker(self) -> Asker:
-        """The asker's account. Accounts of askers who wait for nothing and owe nothing are dropped."""
+        """The asker's account. Accounts without open questions or debts are dropped."""
         now = self.clock()
         self._askers = {name: one for name, one in self._askers.items() if one.asks or one.spent.owed(now)}
         return self._askers.setdefault(ASKER.get(), Asker())
@@ -133,7 +134,7 @@ class Budget:
         return max(0.0, spent.owed(self.clock()) - AT_ONCE_SECONDS * spent.share / SHARE) / spent.share
 
     async def _make(self, question: Hashable, make: Callable[[], Awaitable[Any]], asker: Asker) -> Made:
-        """Make it, pay for it and keep it, whatever it came to: the same question again costs nothing."""
+        """Make it, pay for it and keep it, whatever the result: asking again costs nothing."""
         began, before = self.clock(), self.processor()
         made: Made
         try:
@@ -141,9 +142,10 @@ class Budget:
         except Exception as error:
             if not isinstance(error, (CommandFailed, *OF_OTHERS)):
                 _log.exception("a question to the API failed: %s", one_line(str(question)))
-            made = error.with_traceback(None)  # whose frames hold the whole look
+            made = error.with_traceback(None)  # its frames would keep the whole look in memory
         now = self.clock()
-        # While a question waits for others it costs nothing; what the worker does meanwhile is counted for it too.
+        # While a question waits for others it costs nothing, though the worker's other work meanwhile is counted for it
+        # too.
         worked = min(now - began, self.processor() - before)
         for spent in (self.spent, asker.spent):
             spent.pay(worked, now)

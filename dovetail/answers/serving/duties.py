@@ -1,8 +1,8 @@
-"""What a worker does besides: it keeps the record beyond Temporal's retention, where a setting asks for it, counts what
-the last day has saved, and says how its cluster fares to those who look at all clusters of the namespace.
+"""A worker's side tasks: it keeps the record beyond Temporal's retention if a setting asks for it, counts what the last
+day has saved, and reports its cluster's state to those who look at all clusters of the namespace.
 
-All workers keep the record. Each looks at its own moment of ten minutes, finds what is missing, and mostly finds
-nothing. One worker alone counts and reports, the one that speaks for the cluster.
+All workers keep the record. Each looks every ten minutes, at a moment of its own, for what is missing, and mostly finds
+nothing. Only the worker that speaks for the cluster counts and reports.
 """
 
 import asyncio
@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 LOOK_SECONDS: Final = 600.0
 REPORT_SECONDS: Final = 300.0
 FIRST_SECONDS: Final = 60.0  # a worker that starts has other things to do
-COUNTED: Final = "24h"  # of which `top` has the dollars too
-REST_FACTOR: Final = 20.0  # as long as it took to read the record of that time
+COUNTED: Final = "24h"  # the period whose dollars `top` shows too
+REST_FACTOR: Final = 20.0  # times as long as reading the record of that period took
 
 _log = logging.getLogger(__name__)
 
@@ -44,7 +44,7 @@ def duties(settings: Settings, presence: TemporalPresence) -> Mapping[str, Work]
 
 
 def first_look(identity: str) -> float:
-    """When a worker looks for the first time after its start: each at a moment of its own."""
+    """How long after its start a worker first looks: different for each."""
     return FIRST_SECONDS + crc32(identity.encode()) % int(LOOK_SECONDS)
 
 
@@ -70,13 +70,13 @@ async def keep_record(settings: Settings, presence: TemporalPresence) -> None:
 async def count_savings(
     settings: Settings, world: "World", presence: TemporalPresence, speaks: Callable[[], bool], last_day: LastDay
 ) -> None:
-    """Say as metrics what `dovetail savings` says of the last day, until cancelled; only where `speaks`."""
+    """Publish the last day of `dovetail savings` as metrics, until cancelled; only while `speaks`."""
     from dovetail.answers.serving.worker_source import WorkerSource
 
     source = WorkerSource(settings, world, presence)
     await asyncio.sleep(FIRST_SECONDS)
     while True:
-        rest = FIRST_SECONDS  # a worker that begins to speak has not counted yet
+        rest = FIRST_SECONDS  # a worker that starts to speak has not counted yet
         if not presence.is_away and presence.client is not None:
             if speaks():
                 began = time.monotonic()
@@ -88,7 +88,7 @@ async def count_savings(
 
 
 async def keep_trend(settings: Settings, world: "World", presence: TemporalPresence, past: "Trend") -> None:
-    """Look at what all nodes cost, until cancelled; once the record can be read, add what was before the first look."""
+    """Look at what all nodes cost, until cancelled; once the record can be read, add the time before the first look."""
     from dovetail.answers.record.trend import STEP_SECONDS
     from dovetail.answers.serving.worker_source import WorkerSource
 
@@ -127,9 +127,9 @@ async def report_cluster(
     fails: Callable[[], Sequence[str]],
     speaks: Callable[[], bool],
 ) -> None:
-    """Write the report that `dovetail fleet` reads; only where `speaks`, and not while Temporal is silent. Nothing is
-    written while the way back is kept: a Caretaker that has written its memo does not continue under a version that
-    does not know it."""
+    """Write the report that `dovetail fleet` reads; only while `speaks`, and not while Temporal is silent. Nothing is
+    written while a way back to the former version is kept: a Caretaker that has written its memo does not continue
+    under a version that does not know it."""
     from dovetail.answers.serving.worker_source import WorkerSource
 
     source = WorkerSource(settings, world, presence, fails=fails)
@@ -142,7 +142,7 @@ async def report_cluster(
 
 
 async def try_report(source: "WorkerSource") -> None:
-    """Report once; a report that fails is made again at the next look."""
+    """Report once; a failed report is repeated at the next look."""
     from dovetail.answers.serving.reporting import say_report
 
     try:
@@ -152,7 +152,7 @@ async def try_report(source: "WorkerSource") -> None:
 
 
 async def say_savings(source: "Source", last_day: LastDay) -> None:
-    """The figures of the question itself: there is no second count of them."""
+    """Publish the question's own figures: nothing is counted twice."""
     from dovetail.answers.questions.asking import Asked
     from dovetail.answers.questions.table import question
     from dovetail.answers.record.savings import SavingsAnswer

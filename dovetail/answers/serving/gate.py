@@ -1,4 +1,4 @@
-"""What the gate of a new version finds. The checks are loaded with the first question: few workers are ever asked."""
+"""The findings of a new version's gate. The checks are loaded with the first question: few workers are ever asked."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def _loaded() -> "Callable[[Settings, World, Client | None], Awaitable[tuple[str, ...]]]":
-    """Import what answers, beside the event loop: it takes longer than a heartbeat may wait."""
+    """Import the answering code, off the event loop: it takes longer than a heartbeat may wait."""
     from dovetail.answers.doctor.stopping import stopping
 
     return stopping

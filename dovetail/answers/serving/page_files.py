@@ -1,7 +1,7 @@
-"""The web page as it is served: plain files that ask the API by relative addresses and nobody else, and one that is
-made of what the product knows: the columns of nodes and of namespaces, and the words of reasons.
+"""The web page as served: static files that ask only the API, by relative addresses, and one file generated from the
+product: the columns of nodes and of namespaces, and the words of reasons.
 
-There is no build step, and no script or style stands in the markup, so that the page holds a policy which allows none.
+There is no build step, and the markup contains no script or style, so that the page meets a policy that allows none.
 """
 
 from collections.abc import Mapping
@@ -27,14 +27,14 @@ _TYPES: Final = {".html": "text/html; charset=utf-8", ".css": "text/css; charset
 
 
 def file_of_page(path: str) -> Answer | None:
-    """What is below the API at `page` and `page/FILE`; None where no file of ours is."""
+    """What the API serves at `page` and `page/FILE`; None if there is no such file."""
     name = "index.html" if path == PAGE else path.removeprefix(f"{PAGE}/")
     return files_of_page().get(name)
 
 
 @cache
 def files_of_page() -> Mapping[str, Answer]:
-    """The page's files by name. They are read once and by their own names, so that no path of a request reaches the
+    """The page's files by name. They are read once, under their own names, so that no requested path reaches the
     disk."""
     found = {
         file.name: (200, _TYPES.get(file.suffix, "image/svg+xml"), file.read_text(encoding="utf-8"))

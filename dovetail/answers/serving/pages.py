@@ -1,4 +1,4 @@
-"""The pages that a worker is started with. What answers is loaded with the first question."""
+"""The pages of a worker. The answering code is loaded with the first question."""
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
@@ -20,7 +20,7 @@ BELOW: Final = "/api/v1/"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Known:
-    """What a worker knows of itself and of the time before. `fails`: what fails in it, in lines."""
+    """What a worker knows of itself and of the past. `fails`: what fails in it, in lines."""
 
     fails: Callable[[], Sequence[str]]
     past: "Trend"
@@ -28,7 +28,7 @@ class Known:
 
 
 def _loaded(settings: Settings, world: World, presence: TemporalPresence, known: Known) -> "Api":
-    """Import everything that answers, beside the event loop: it takes longer than a heartbeat may wait."""
+    """Import all answering code, off the event loop: it takes longer than a heartbeat may wait."""
     from dovetail.answers.serving.api import Api
     from dovetail.answers.serving.worker_source import WorkerSource
 
@@ -37,7 +37,7 @@ def _loaded(settings: Settings, world: World, presence: TemporalPresence, known:
 
 
 def pages(settings: Settings, world: World, presence: TemporalPresence, known: Known) -> Mapping[str, Page]:
-    """The API; nothing where it is switched off."""
+    """The API; none if it is switched off."""
     if not settings.api:
         return {}
     made: list[Api] = []

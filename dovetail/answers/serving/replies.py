@@ -5,7 +5,7 @@ from contextvars import ContextVar
 from typing import Final
 
 Answer = tuple[int, str, str | bytes]  # status, content type, body
-Followed = tuple[int, str, AsyncIterator[str]]  # the same, with a body that comes in pieces
+Followed = tuple[int, str, AsyncIterator[str]]  # the same, with a body in pieces
 Page = Callable[[str], Awaitable[Answer | Followed]]  # of all paths below one; given what follows it, with the query
 
-ASKER: Final = ContextVar("asker", default="")  # whose request this is: what one asks for holds up nobody else
+ASKER: Final = ContextVar("asker", default="")  # whose request this is, so that nobody's questions hold up others

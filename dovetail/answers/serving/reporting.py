@@ -1,8 +1,8 @@
-"""What a worker says of its cluster to those who look at all of them.
+"""A worker's report of its cluster, for those who look at all clusters.
 
-The worker that runs upkeep speaks for the cluster. It looks every five minutes, and signals the Caretaker only where
-something has changed, and once an hour to show that it still looks: 48 actions in a quiet day. What was said last
-stands in the Caretaker's memo, so a worker that takes over does not say it again.
+The worker that runs upkeep speaks for the cluster. It looks every five minutes, and signals the Caretaker only if
+something has changed, and once an hour to show that it still looks: 48 actions in a quiet day. The last report is in
+the Caretaker's memo, so a worker that takes over does not repeat it.
 """
 
 import asyncio
@@ -30,7 +30,7 @@ LONGEST: Final = 200  # of one text
 
 
 async def say_report(source: WorkerSource, now: float) -> bool:
-    """Look, and say it where it is new; whether it was said."""
+    """Look, and report if anything is new; returns whether it reported."""
     client, cluster = await source.temporal(), source.settings.cluster
     described = await described_or_none(client, caretaker_id(cluster))
     if described is None:
@@ -47,7 +47,7 @@ async def _last_said(described: WorkflowExecutionDescription) -> ClusterReport |
     try:
         return await described.memo_value(REPORT, None, type_hint=ClusterReport)
     except UnreadablePayload:
-        return None  # of another key: it is said anew with ours
+        return None  # encrypted with another key: it is reported again with ours
 
 
 async def _report(source: WorkerSource, client: Client, before: ClusterReport | None, now: float) -> ClusterReport:
@@ -67,7 +67,7 @@ async def _report(source: WorkerSource, client: Client, before: ClusterReport | 
 def report_in(
     status: StatusAnswer, snapshot: Snapshot, workers: tuple[ReportedWorker, ...], *, at: float, kubernetes: str
 ) -> ClusterReport:
-    """What `dovetail status` knows, as far as it fits into a list of hundreds of clusters."""
+    """What `dovetail status` knows, cut to fit into a list of hundreds of clusters."""
     moving = Counter(move.kind for move in status.under_way)
     return ClusterReport(
         at=at,

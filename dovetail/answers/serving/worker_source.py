@@ -1,4 +1,4 @@
-"""What a worker answers from: the view and the connection that it has anyway."""
+"""What a worker answers from: its existing view and connection."""
 
 import asyncio
 import logging
@@ -43,17 +43,18 @@ from dovetail.wiring.world import World
 
 MOST_ENTRIES: Final = 1000
 NOT_CONSIDERED: Final = "nominations and held plans are not considered"
-AGAIN_SECONDS: Final = 0.25  # for a Scheduler that did not answer when it was asked last
+AGAIN_SECONDS: Final = 0.25  # for a Scheduler that did not answer last time
 
 _log = logging.getLogger(__name__)
 
 
 @dataclass(slots=True)
 class WorkerSource:
-    """Its world stays open. `watching`: of a worker beside Karpenter; `fails`: what fails in this worker, in lines.
+    """Its world stays open. `watching`: the shadow, in a worker beside Karpenter; `fails`: what fails in this worker,
+    in lines.
 
-    A question that can be answered without Temporal waits for it once and no longer: of a Scheduler that did not answer
-    the next one is asked beside, for the questions to come."""
+    A question that can be answered without Temporal waits for it only once: if the Scheduler did not answer, it is next
+    asked in the background, for later questions."""
 
     settings: Settings
     opened: World
@@ -62,12 +63,12 @@ class WorkerSource:
     fails: Callable[[], Sequence[str]] = tuple
     most_entries: int = MOST_ENTRIES
     past: Trend = field(default_factory=Trend)  # of the last day
-    _known: tuple[float, Paces | None] = (0.0, None)  # and when it was read
+    _known: tuple[float, Paces | None] = (0.0, None)  # with the time of reading
     clock: Callable[[], float] = field(default=time.monotonic)
     _asking: asyncio.Task[tuple[SchedulerState | None, str]] | None = None
-    _unanswered: str = ""  # why the Scheduler did not answer when it was asked last
-    _saw_all: bool = False  # of what every pass reads
-    _recent: tuple[Recent, ...] = ()  # what it did, by its last answer
+    _unanswered: str = ""  # why the Scheduler did not answer last time
+    _saw_all: bool = False  # whether it has seen everything that each pass reads
+    _recent: tuple[Recent, ...] = ()  # what the Scheduler did, by its last answer
 
     async def look(self, reads: Kinds = PLACEMENT) -> Look:
         state, note = await self._scheduler()
@@ -77,8 +78,7 @@ class WorkerSource:
         return replace(found, recent=self._recent)
 
     async def look_unasked(self) -> Look:
-        """A look that does not query the Scheduler, which Temporal Cloud bills: the plans that it holds are not in
-        it."""
+        """A look without a query to the Scheduler, which Temporal Cloud bills: its held plans are missing."""
         return await self._looked(None, "")
 
     async def _looked(self, state: SchedulerState | None, note: str, reads: Kinds = PLACEMENT) -> Look:
@@ -86,7 +86,7 @@ class WorkerSource:
         return replace(found, troubles=tuple(self._troubles(found, note)))
 
     async def _scheduler(self) -> tuple[SchedulerState | None, str]:
-        """What it remembers; or none, and why."""
+        """The Scheduler's state; or none, and why."""
         client = self._client()
         if client is None:
             return None, f"{self._silence()}: {NOT_CONSIDERED}"
@@ -102,7 +102,7 @@ class WorkerSource:
         return state, self._unanswered
 
     def _client(self) -> Client | None:
-        """None while Temporal is away: who asked it would wait."""
+        """None while Temporal is away: a question to it would wait."""
         return self.presence.client if not self.presence.is_away else None
 
     def _silence(self) -> str:
@@ -110,7 +110,7 @@ class WorkerSource:
         return f"Temporal has not answered for {silent:.0f} s" if silent else "the worker is not connected to Temporal"
 
     def _troubles(self, found: Look, note: str) -> Iterator[OwnTrouble]:
-        """The troubles, those that stop most first."""
+        """The troubles, the most serious first."""
         silent = self.presence.silent_seconds if found.state is None else 0.0
         if silent:
             yield temporal_away(silent, found.snapshot.now)
@@ -122,8 +122,8 @@ class WorkerSource:
         yield from failing(self.fails() if not silent else ())
 
     async def fleet(self) -> Look:
-        """The fleet, or what was last seen of it where the API server does not answer: the first line says since when.
-        A worker that has never seen everything has nothing to show."""
+        """The fleet, or its last known state if the API server does not answer: the first line says since when. A
+        worker that has never seen everything has nothing to show."""
         self._saw_all = self._saw_all or PLACEMENT.isdisjoint(self.opened.view.stale())
         return await self.look(frozenset() if self._saw_all else PLACEMENT)
 
@@ -143,7 +143,7 @@ class WorkerSource:
         yield basis_in(self.opened, await self.look(), await self.paces())
 
     async def paces(self) -> Paces:
-        """How long nodes took of late, as it was read within the last minutes; nothing without Temporal."""
+        """How long nodes recently took, as read within the last minutes; empty without Temporal."""
         at, found = self._known
         client = self._client()
         if client is not None and (found is None or self.clock() - at > KEPT_SECONDS):
@@ -167,7 +167,7 @@ class WorkerSource:
         try:
             return await whole_snapshot(self.opened.view, self.opened.catalogues, FLEET | OVERLAYS)
         except Failure:
-            return None  # what happened is known without a view of what is there
+            return None  # what happened is known even without a view of the cluster
 
     async def temporal(self) -> Client:
         client = self._client()

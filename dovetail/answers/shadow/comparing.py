@@ -1,8 +1,7 @@
-"""Two ways to look after one cluster: what Dovetail would have decided, what Karpenter did, where they agree.
+"""Compares what Dovetail would have decided with what Karpenter did on the same cluster.
 
-Pure: the caller says what was seen and when. Launches are compared by the pods that they are for, departures by the
-node. What Dovetail alone would do is counted once it has stood as long as its second look would take, and for as long
-as it stands.
+Pure: the caller passes what was seen and when. Launches are compared by their pods, departures by the node. A command
+of Dovetail alone counts once it has lasted as long as its second look would take, and for as long as it lasts.
 """
 
 from collections import Counter, OrderedDict, deque
@@ -13,17 +12,17 @@ from typing import Final, Literal
 from dovetail.messages.plans import DisruptionCommand
 
 HOUR: Final = 3600.0
-MOST: Final = 500  # comparisons that are kept; older ones stay in the sums
-REMEMBERED_SECONDS: Final = HOUR  # so long after Dovetail would have taken a node, Karpenter's doing so is the same
+MOST: Final = 500  # comparisons kept; older ones remain in the sums
+REMEMBERED_SECONDS: Final = HOUR  # for so long, Karpenter's taking a node after Dovetail would have counts as the same
 EXAMPLES: Final = 3
-SAME_PRICE: Final = 0.01  # two prices that differ by no larger share are the same
+SAME_PRICE: Final = 0.01  # prices that differ by at most this share are the same
 
 Way = Literal["both", "karpenter", "dovetail"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LaunchedNode:
-    """A node that one of them makes. `price`: dollars an hour; None where nobody knows it."""
+    """A node that one of them makes. `price`: dollars an hour; None if not known."""
 
     pool: str
     type: str
@@ -39,13 +38,13 @@ class LaunchComparison:
     examples: tuple[str, ...]
     dovetail: tuple[LaunchedNode, ...]
     karpenter: tuple[LaunchedNode, ...]
-    saving: float | None = None  # by which Dovetail's nodes would have been cheaper; None where a price is not known
+    saving: float | None = None  # by which Dovetail's nodes would have been cheaper; None if a price is not known
     differs: str = ""  # in what, in words; empty where both agree
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DepartureComparison:
-    """A node that one of them takes away, or both. `saving`: of Dovetail's command, all of its nodes together."""
+    """A node that one or both of them take away. `saving`: of Dovetail's command, for all its nodes together."""
 
     claim: str
     node: str
@@ -68,23 +67,23 @@ class ShadowTotals:
     launches_alike: int = 0
     launches_unlike: int = 0
     departures_alike: int = 0
-    departures_unlike: int = 0  # both took the node, for another reason
+    departures_unlike: int = 0  # both took the node, for different reasons
     only_karpenter: int = 0
-    only_dovetail: int = 0  # that stand now
-    dropped: int = 0  # that Dovetail would have begun, and that came to nothing before Karpenter did anything
-    not_compared: int = 0  # nodes that left without a disruption: a person, an interruption
+    only_dovetail: int = 0  # at present
+    dropped: int = 0  # that Dovetail would have begun, but that lapsed before Karpenter did anything
+    not_compared: int = 0  # nodes that left without a disruption: by a person or an interruption
     launches_saving: float = 0.0  # dollars an hour by which Dovetail's launches would have been cheaper
     saving_now: float = 0.0  # dollars an hour of what Dovetail alone would do now
-    saved: float = 0.0  # dollars: that, for as long as it stood
+    saved: float = 0.0  # dollars: the same, over the time that it lasted
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShadowReport:
-    """Everything that was compared, the newest last."""
+    """All comparisons, newest last."""
 
     since: float
     now: float
-    looks: int  # decisions about disruption that were made
+    looks: int  # decisions about disruption so far
     totals: ShadowTotals
     launches: tuple[LaunchComparison, ...] = ()
     departures: tuple[DepartureComparison, ...] = ()
@@ -93,7 +92,7 @@ class ShadowReport:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GoneClaim:
-    """A claim whose deletion Karpenter or somebody else began. `reason`: empty where no disruption marked it."""
+    """A claim that Karpenter or somebody else began to delete. `reason`: empty if no disruption marked it."""
 
     claim: str
     node: str
@@ -108,11 +107,11 @@ class _Wish:
     command: DisruptionCommand
     since: float
     hold: float  # seconds until it would have been begun
-    until: float | None = None  # None: it stands
+    until: float | None = None  # None: it still lasts
     met: bool = False  # Karpenter has taken one of its nodes
 
     def begun(self, now: float) -> bool:
-        """Whether it stood until its second look."""
+        """Whether it lasted until its second look."""
         return (now if self.until is None else self.until) - self.since >= self.hold
 
 
@@ -125,12 +124,12 @@ class Comparing:
     _counts: Counter[str] = field(default_factory=Counter)
     _launches_saving: float = 0.0
     _saved: float = 0.0
-    _counted_to: float = 0.0  # up to when savings are summed
+    _counted_to: float = 0.0  # savings are summed up to this time
     _standing: dict[tuple[str, ...], _Wish] = field(default_factory=dict)
     _ended: "OrderedDict[tuple[str, ...], _Wish]" = field(default_factory=OrderedDict)
 
     def decided(self, commands: Iterable[DisruptionCommand], hold: float, now: float) -> None:
-        """A look at the disruptions: these would be begun now, after `hold` seconds."""
+        """A look at disruption: these commands would begin, after `hold` seconds."""
         self._count_savings(now)
         self.looks += 1
         found = {_key(command): command for command in commands}
@@ -202,7 +201,7 @@ class Comparing:
         )
 
     def _count_savings(self, now: float) -> None:
-        """What stood since the last time, for as long as it stood."""
+        """Add the savings since the last time, for as long as each command lasted."""
         for wish in self._standing.values():
             begun = max(self._counted_to, wish.since + wish.hold)
             if not wish.met and now > begun:
@@ -216,7 +215,7 @@ class Comparing:
         self._ended.move_to_end(key)
 
     def _forget(self, now: float) -> None:
-        """What ended so long ago that Karpenter's doing the same would be another decision."""
+        """Drop what ended so long ago that the same act of Karpenter's would be another decision."""
         for key, wish in list(self._ended.items()):
             if wish.until is None or now - wish.until <= REMEMBERED_SECONDS:
                 break
@@ -282,7 +281,7 @@ def _counted_as(compared: DepartureComparison) -> str:
 def compared_launch(
     at: float, pods: Sequence[str], dovetail: tuple[LaunchedNode, ...], karpenter: tuple[LaunchedNode, ...]
 ) -> LaunchComparison:
-    """What a batch of pods, by their names, would have got and has got."""
+    """What a batch of pods, by name, would have got and has got."""
     ours, theirs = price_of(dovetail), price_of(karpenter)
     saving = None if theirs is None or ours is None else theirs - ours
     differs = ""
@@ -302,7 +301,7 @@ def compared_launch(
 
 
 def price_of(nodes: Iterable[LaunchedNode]) -> float | None:
-    """The price of all of them together; None where one is not known."""
+    """The total price; None if one is not known."""
     prices = [node.price for node in nodes]
     return None if None in prices else sum(price for price in prices if price is not None)
 

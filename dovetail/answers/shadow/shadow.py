@@ -1,8 +1,8 @@
-"""Looks on beside Karpenter, decides on the same cluster, and writes nothing but its own memory.
+"""Runs beside Karpenter, decides on the same cluster, and keeps its results only in memory.
 
-Two loops, as in a worker that acts: one for pods that wait, one for nodes that may leave. A batch of pods is placed on
+Two loops, as in a worker that acts: one for waiting pods, one for nodes that may leave. A batch of pods is placed on
 the cluster as it was before Karpenter made a claim for it, and compared when its pods run. There is no Scheduler:
-nothing is nominated, and a plan that must be looked at twice counts once it has stood for that long.
+nothing is nominated, and a plan that needs a second look counts once it has lasted that long.
 """
 
 import asyncio
@@ -41,8 +41,8 @@ from dovetail.wiring.world import World
 LOOK_SECONDS: Final = 0.2  # between two looks for waiting pods, while a batch is open
 QUIET_SECONDS: Final = 0.1  # changes come in bursts
 LONGEST_SECONDS: Final = 60.0  # between two looks, at most
-TROUBLE_SECONDS: Final = 10.0  # after a look that could not be made
-BATCH_SECONDS: Final = 900.0  # after so long a batch is compared although not all of its pods run
+TROUBLE_SECONDS: Final = 10.0  # after a failed look
+BATCH_SECONDS: Final = 900.0  # after this long a batch is compared even if not all of its pods run
 NOTE: Final = "kept in this worker's memory: it begins anew with the worker"
 
 _log = logging.getLogger(__name__)
@@ -50,7 +50,7 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Batch:
-    """Pods that wait, and what Dovetail would have made for them. `known`: the claims that were there before."""
+    """Waiting pods, and what Dovetail would have made for them. `known`: the claims that existed before."""
 
     at: float
     pods: frozenset[str]
@@ -78,7 +78,7 @@ class Shadow:
         self._thread = DecisionThread(self.settings.search_limit)
 
     def listen(self) -> None:
-        """Hear of every claim that begins to leave. The calls come from the thread of the watch."""
+        """Follow every claim that begins to leave. The calls come from the watch's thread."""
         loop = asyncio.get_running_loop()
 
         def heard(before: NodeClaim | None, after: NodeClaim | None) -> None:
@@ -106,7 +106,7 @@ class Shadow:
             await sleep.until_changed(revision, min(next_due - self.now(), LONGEST_SECONDS), QUIET_SECONDS)
 
     async def _decide(self) -> float:
-        """One decision; when to look again although nothing has changed."""
+        """One decision; returns when to look again even if nothing has changed."""
         whole = self._movements.seen(await self._snapshots.whole(PLACEMENT))
         snapshot, settings = for_disruption(whole, {}, frozenset()), disruption_settings(self.settings)
         decision: Decision = await self._thread.run(lambda stop: decide(snapshot, settings, stop))
@@ -145,12 +145,12 @@ class Shadow:
         await self._open(frozenset(window.seen), known)
 
     def _new_pods(self, snapshot: Snapshot) -> frozenset[str]:
-        """The pods that wait and were in no batch yet. What a claim is on its way for waits all the same."""
+        """The waiting pods that were in no batch yet, including those for which a claim is on its way."""
         seen = frozenset[str]().union(*[batch.pods for batch in self._batches])
         return pending_uids(replace(snapshot, claims={})) - seen
 
     async def _open(self, pods: frozenset[str], known: frozenset[str]) -> None:
-        """What Dovetail would make for them, on the cluster without the claims that came meanwhile."""
+        """What Dovetail would make for them, on the cluster without the claims made meanwhile."""
         whole = without_claims(await self._snapshots.whole(PLACEMENT), known)
         snapshot, settings = with_unplanned_as_nodes(whole), placement_settings(self.settings)
 
@@ -171,7 +171,7 @@ class Shadow:
         )
 
     def _close(self, snapshot: Snapshot) -> None:
-        """Compare the batches whose pods have their nodes, or have waited for long enough."""
+        """Compare the batches whose pods have their nodes or have waited long enough."""
         for batch in [batch for batch in self._batches if self._is_over(batch, snapshot)]:
             self._batches.remove(batch)
             self.comparing.launched(compared_launch(batch.at, batch.names, batch.nodes, _made_for(batch, snapshot)))
@@ -197,7 +197,7 @@ class Shadow:
 
 
 def _made_for(batch: _Batch, snapshot: Snapshot) -> tuple[LaunchedNode, ...]:
-    """The claims that came with the batch and whose nodes have pods of it."""
+    """The claims made since the batch began whose nodes have pods of it."""
     hosts = {snapshot.pods[uid].node_name for uid in batch.pods if uid in snapshot.pods}
     nodes = [snapshot.nodes[name] for name in sorted(hosts) if name in snapshot.nodes]
     types = {pool: {each.name: each for each in catalogue.types} for pool, catalogue in snapshot.catalogues.items()}
@@ -213,7 +213,7 @@ def _made_for(batch: _Batch, snapshot: Snapshot) -> tuple[LaunchedNode, ...]:
 
 
 def without_claims(snapshot: Snapshot, known: frozenset[str]) -> Snapshot:
-    """The cluster as if no claim but these had been made, nor its node."""
+    """The cluster without any claims but these, and without the others' nodes."""
     late = [claim for claim in snapshot.claims.values() if claim.name not in known]
     nodes = {node.name for claim in late if (node := snapshot.pairing.node_of(claim)) is not None}
     return replace(

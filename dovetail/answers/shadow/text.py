@@ -12,7 +12,7 @@ from dovetail.answers.shadow.comparing import (
 )
 from dovetail.answers.wording import duration_text, moment_text, plural, price_text, shown, when, wrapped
 
-MOST: Final = 10  # of each kind; -o json has all that is kept
+MOST: Final = 10  # of each kind; -o json has all that are kept
 
 
 def shadow_text(report: ShadowReport) -> str:

@@ -17,7 +17,7 @@ Document = dict[str, Any]
 A = TypeVar("A")
 _Read = Callable[[Any], Any]
 
-# The fields of answers that hold a moment, as seconds since the epoch.
+# The fields of answers that hold a time in seconds since the epoch.
 MOMENTS: Final = frozenset(
     {
         *("at", "deleted_at", "due", "ended", "expires_at", "next_due", "next_try", "now", "quiet_since"),
@@ -41,13 +41,13 @@ def _plain(value: Any, is_moment: bool = False) -> Any:
     if isinstance(value, (tuple, list)):
         return [_plain(each) for each in value]
     if isinstance(value, Enum):
-        return value.value  # YAML knows no enumerations, also where they are strings
+        return value.value  # YAML does not know enumerations, even of strings
     if is_moment and isinstance(value, (int, float)):
         from dovetail.model.values.time import format_time
 
         return format_time(value)
     if isinstance(value, float) and (value != value or value in (float("inf"), float("-inf"))):
-        return None  # JSON has no such number
+        return None  # JSON has no infinity or NaN
     return value
 
 
@@ -58,8 +58,8 @@ def camel(name: str) -> str:
 
 
 def read_document(kind: type[A], found: Mapping[str, Any]) -> A:
-    """The answer in a document, also in one of a worker of another version: what this version does not know is passed
-    over, and what that one did not know has its default."""
+    """The answer in a document, which may be of a worker of another version: fields unknown here are ignored, and
+    fields unknown there get their defaults."""
     values = {}
     for name, key, read, is_required in _fields_of(cast(Hashable, kind)):
         if key in found:
@@ -71,7 +71,7 @@ def read_document(kind: type[A], found: Mapping[str, Any]) -> A:
 
 @cache
 def _fields_of(kind: Any) -> tuple[tuple[str, str, _Read | None, bool], ...]:
-    """Name, name in the document, how it is read, and whether it must be there. Found once: a list has 5,000 nodes."""
+    """Name, name in the document, reader, and whether it is required. Worked out once: a list has 5,000 nodes."""
     hints = get_type_hints(kind)
     return tuple(
         (f.name, camel(f.name), _reader(f.name, hints[f.name]), f.default is f.default_factory is MISSING)
@@ -80,7 +80,7 @@ def _fields_of(kind: Any) -> tuple[tuple[str, str, _Read | None, bool], ...]:
 
 
 def _reader(name: str, hint: Any) -> _Read | None:
-    """How a value of this type is read; None: JSON's own value is right."""
+    """The reader for values of this type; None: the JSON value is right as it is."""
     if name in MOMENTS and float in (hint, *get_args(hint)):
         from dovetail.model.values.time import optional_time
 

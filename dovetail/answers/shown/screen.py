@@ -18,13 +18,13 @@ NEEDS_PERSON: Final = "31"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Screen:
-    """Width in columns, None where nothing has to fit; and whether colours are shown."""
+    """Width in columns, None if nothing has to fit; and whether colours are shown."""
 
     width: int | None = None
     colours: bool = False
 
     def paint(self, text: str, colour: str) -> str:
-        """The text in that colour, where there are colours and it has one."""
+        """The text in that colour, if colours are shown and one is given."""
         return f"\x1b[{colour}m{text}\x1b[0m" if self.colours and colour and text else text
 
 

@@ -10,15 +10,15 @@ from typing import Final
 from dovetail.answers.shown.screen import Screen
 
 GAP: Final = 2
-SHORTEST: Final = 12  # of a cell that is cut
+SHORTEST: Final = 12  # of a cut cell
 
 Row = Sequence[str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Column:
-    """One column. `rank`: where there is no room, those of the highest rank are left out first, and those of rank 0
-    never. `cut`: whether its cells may be shortened, to no less than `least`."""
+    """One column. `rank`: without enough room, the highest ranks are left out first, rank 0 never. `cut`: whether its
+    cells may be shortened, to no less than `least`."""
 
     head: str
     rank: int = 0
@@ -28,7 +28,7 @@ class Column:
 
 
 def table(columns: Sequence[Column], rows: Sequence[Row], screen: Screen, colours: Sequence[str] = ()) -> list[str]:
-    """Lines with a head. `colours`: one for each row, on its first cell."""
+    """The table's lines with a head. `colours`: one for each row's first cell."""
     kept = _kept(columns, rows, screen.width)
     widths = _widths(columns, rows, kept, screen.width)
     lines = [_line([columns[i].head for i in kept], kept, columns, widths)]
@@ -64,7 +64,7 @@ def _kept(columns: Sequence[Column], rows: Sequence[Row], width: int | None) -> 
 
 
 def _widths(columns: Sequence[Column], rows: Sequence[Row], kept: list[int], width: int | None) -> dict[int, int]:
-    """The width of each column that is kept; the widest that may be cut gives way, a character at a time."""
+    """The width of each kept column; the widest that may be cut is narrowed, a character at a time."""
     widths = {i: _natural(columns[i], i, rows) for i in kept}
     least = {i: _least(columns[i], widths[i]) for i in kept}
     over = sum(widths[i] + GAP for i in kept) - GAP - width if width is not None else 0

@@ -1,5 +1,5 @@
 """What `dovetail status` and `dovetail nodes` answer, as facts: times are seconds since the epoch, prices dollars an
-hour. It loads nothing of the engines: a command that asks a worker reads these records from the worker's documents.
+hour. The engines are not loaded: a command that asks a worker reads these records from the worker's documents.
 """
 
 from collections.abc import Mapping
@@ -14,14 +14,14 @@ NOT_OURS: Final = "not ours"  # the state of a node that Dovetail leaves alone
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Use:
-    """How much of the nodes' room the pods on them ask for."""
+    """How much of the nodes' room their pods ask for."""
 
     used: float
     room: float
 
     @property
     def share(self) -> float:
-        """The share that is used; 0 where there is no room."""
+        """The share that is used; 0 if there is no room."""
         return self.used / self.room if self.room else 0.0
 
 
@@ -33,12 +33,12 @@ class Totals:
     claims: int
     pods: int
     pending_pods: int
-    price: float  # of all claims, at the prices of now
+    price: float  # of all claims, at current prices
     unpriced: int  # claims of unknown price
     spot: float  # the share of spot among the claims that have a capacity type
     cpu: Use
     memory: Use
-    not_ours: int = 0  # of the nodes: those of no NodeClaim, or of another provider's
+    not_ours: int = 0  # of the nodes: those without a NodeClaim, or with another provider's
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,22 +53,22 @@ class Move:
     step: str
     since: float
     progress: str = ""
-    due: float | None = None  # of a held plan: its second look
-    pods_left: int | None = None  # that must leave the node still
+    due: float | None = None  # of a held plan: the time of its second look
+    pods_left: int | None = None  # that must still leave the node
     blockers: tuple[str, ...] = ()
     savings: float | None = None  # of a held plan, all its nodes together
-    stop: str = ""  # the command that stops it; empty: nothing does any more
+    stop: str = ""  # the command that stops it; empty: it can no longer be stopped
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Need:
-    """Something that stands still until a person acts."""
+    """Something that is stuck until a person acts."""
 
     about: str
     what: str
     since: float | None = None
-    command: str = ""  # the command that says more
-    pool: str = ""  # the NodePool that it concerns; empty: none alone
+    command: str = ""  # the command that shows more
+    pool: str = ""  # the NodePool that it concerns; empty: no single one
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,7 +90,7 @@ class PoolStatus:
     memory: Use
     drifted: int
     may_go: tuple[Allowed, ...]
-    next_due: float | None = None  # the first thing that is due by time
+    next_due: float | None = None  # when the next thing is due by time
     next: str = ""
     pods: int = 0
     pending_pods: int = 0  # those that select the pool by its label
@@ -110,7 +110,7 @@ class Done:
 class StatusAnswer:
     source: str
     now: float
-    scheduler: str  # planning, paused, or why it gives no answer
+    scheduler: str  # planning, paused, or why it does not answer
     totals: Totals
     pauses: tuple[str, ...] = ()
     under_way: tuple[Move, ...] = ()
@@ -119,24 +119,24 @@ class StatusAnswer:
     recent: tuple[Done, ...] = ()
     unreadable: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
-    pool: str = ""  # the NodePool that was asked for alone; empty: the whole cluster
-    troubles: tuple[OwnTrouble, ...] = ()  # what of Dovetail itself does not work
+    pool: str = ""  # the only NodePool that was asked for; empty: the whole cluster
+    troubles: tuple[OwnTrouble, ...] = ()  # what does not work in Dovetail itself
     shortages: tuple[str, ...] = ()  # what the cloud has run out of, a line for each NodePool
-    rollouts: tuple[RolloutShown, ...] = ()  # that are under way, or stand still
+    rollouts: tuple[RolloutShown, ...] = ()  # under way or stuck
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterStatus(StatusAnswer):
-    """The answer with what its document has besides."""
+    """The answer with the further fields of its document."""
 
     cluster: str
-    workers: int | None = None  # None: it is not known how many there are
-    workflows: str = ""  # where Temporal's Web UI shows them: an id follows; empty: the worker knows of none
+    workers: int | None = None  # None: the number is not known
+    workflows: str = ""  # their address in Temporal's Web UI, before the id; empty: the worker knows of none
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeRow:
-    """One node, or a claim that has none yet. Without a claim it is not ours."""
+    """One node, or a claim without a node yet. A node without a claim is not ours."""
 
     name: str
     claim: str
@@ -150,8 +150,8 @@ class NodeRow:
     memory_share: float
     pods: int
     state: str
-    what: str = ""  # what becomes of it; empty: nothing is under way
-    stays: str = ""  # what keeps it from being disrupted; empty: no check does
+    what: str = ""  # what happens to it; empty: nothing is under way
+    stays: str = ""  # what prevents its disruption; empty: no check does
     labels: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -160,4 +160,4 @@ class NodesAnswer:
     source: str
     now: float
     nodes: tuple[NodeRow, ...] = ()
-    pools: tuple[str, ...] = ()  # the NodePools that are ours, with nodes or without
+    pools: tuple[str, ...] = ()  # the NodePools that are ours, with or without nodes

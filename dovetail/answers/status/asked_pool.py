@@ -1,4 +1,4 @@
-"""`--pool` of `status` and `nodes`: what of an answer concerns one NodePool alone."""
+"""`--pool` of `status` and `nodes`: the part of an answer that concerns one NodePool."""
 
 from collections.abc import Iterable
 
@@ -9,7 +9,7 @@ _SUMS = ("price", "cpu", "memory", "pods", "pendingPods", "unpriced", "spot")
 
 
 def check_pool(pool: str, known: Iterable[str]) -> None:
-    """Refuse a name that no NodePool of ours has."""
+    """Refuse a name that is not that of a NodePool of ours."""
     found = sorted(known)
     if pool not in found:
         words = ", ".join(found) or "none"
@@ -17,7 +17,7 @@ def check_pool(pool: str, known: Iterable[str]) -> None:
 
 
 def status_of_pool(found: Document, pool: str) -> Document:
-    """The status of that NodePool: its totals, what moves there, and what of it needs a person."""
+    """The status of that NodePool: its totals, what moves there, and what needs a person."""
     check_pool(pool, (each["name"] for each in found["pools"]))
     pools = [each for each in found["pools"] if each["name"] == pool]
     return {

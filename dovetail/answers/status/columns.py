@@ -1,7 +1,7 @@
-"""The columns of a node, each once: the tables of `nodes` and `top`, the web page, orders, filters and completion are
-made of this list. What a column shows is a field of `NodeRow`.
+"""The one list of a node's columns, used by the tables of `nodes` and `top`, the web page, orders, filters and
+completion. Each column shows a field of `NodeRow`.
 
-It loads nothing of the engines: `--help` and completion read it.
+The engines are not loaded: `--help` and completion read this module.
 """
 
 from collections.abc import Mapping, Sequence
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from dovetail.answers.status.answer import NodeRow
 
 View = Literal["nodes", "wide", "top", "page"]
-# How a value is written, summed up for a group, and ordered: prices, shares and counts the largest first.
+# How a value is written, summed up for a group, and ordered: prices, shares and counts in falling order.
 Kind = Literal["text", "age", "price", "share", "count", "what"]
 
 EVERYWHERE: Final[tuple[View, ...]] = ("nodes", "wide", "top", "page")
@@ -24,9 +24,9 @@ LARGEST_FIRST: Final = frozenset({"price", "share", "count"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeColumn(Column):
-    """One column. `rank` and `least` are those of `nodes`; `top`, whose bars take room, may have its own."""
+    """One column. `rank` and `least` are those of `nodes`; `top` may have its own, since its bars take room."""
 
-    key: str  # as a person types it
+    key: str  # as people type it
     field: str  # of NodeRow
     kind: Kind = "text"
     sorts: bool = False  # an order of --sort and of the key `s`
@@ -34,8 +34,8 @@ class NodeColumn(Column):
     views: tuple[View, ...] = EVERYWHERE
     top_rank: int | None = None
     top_least: int | None = None
-    page_head: str = ""  # empty: the head in small letters
-    page_label: bool = False  # stands before the value where the page is too narrow for heads
+    page_head: str = ""  # empty: the head in lower case
+    page_label: bool = False  # is shown before the value if the page is too narrow for heads
 
     def value(self, node: "NodeRow") -> Any:
         return getattr(node, self.field)
@@ -78,7 +78,7 @@ SORTS: Final = tuple(
     if column.sorts
 )
 FIELDS: Final = {column.key: column.field for column in COLUMNS if column.term}
-# What a word of a filter is looked for in.
+# The fields in which a filter's words are searched.
 WORDS: Final = (*(column.field for column in COLUMNS if column.kind in ("text", "what")), "stays")
 
 

@@ -1,6 +1,6 @@
-"""One pass over the nodes, claims and pods of a snapshot: what every part of `status` and `nodes` needs of them.
+"""One pass over the nodes, claims and pods of a snapshot: what all parts of `status` and `nodes` need.
 
-100,000 pods are looked at once and not once a node.
+100,000 pods are read once, not once for each node.
 """
 
 from collections.abc import Iterable, Mapping
@@ -19,7 +19,7 @@ from dovetail.model.values.resources import CPU, MEMORY, NANO
 
 @dataclass(slots=True)
 class Room:
-    """What one node has, and what its pods ask for. Cpu in cores, memory in bytes."""
+    """One node's resources, and what its pods ask for. Cpu in cores, memory in bytes."""
 
     cpu: float = 0.0
     memory: float = 0.0
@@ -29,12 +29,12 @@ class Room:
 
     @property
     def cpu_share(self) -> float:
-        """The share of cpu that is requested; 0 where there is none."""
+        """The share of cpu that is requested; 0 if there is none."""
         return self.cpu_used / self.cpu if self.cpu else 0.0
 
     @property
     def memory_share(self) -> float:
-        """The share of memory that is requested; 0 where there is none."""
+        """The share of memory that is requested; 0 if there is none."""
         return self.memory_used / self.memory if self.memory else 0.0
 
 
@@ -52,7 +52,7 @@ class FleetFacts:
 
     @classmethod
     def of(cls, snapshot: Snapshot, closer: frozenset[str] = frozenset()) -> "FleetFacts":
-        """The facts; the pods themselves are kept for the nodes in `closer` alone."""
+        """The facts; the pods themselves are kept only for the nodes in `closer`."""
         facts = cls(snapshot=snapshot, pods_of={name: [] for name in closer})
         facts.rooms = {name: _room(node) for name, node in snapshot.nodes.items()}
         for pod in snapshot.pods.values():
@@ -75,7 +75,7 @@ class FleetFacts:
             return
         self.running += 1
         room.pods += 1
-        # A pod that asks for more than its node has, which no kubelet lets run, fills it and no more: 1e400 is written.
+        # A pod that asks for more than its node has, which no kubelet admits, just fills it: people write 1e400.
         room.cpu_used += min(pod.requests.get(CPU, 0) / NANO, room.cpu)
         room.memory_used += min(pod.requests.get(MEMORY, 0), room.memory)
 
@@ -101,7 +101,7 @@ def spot_share(claims: Iterable[NodeClaim]) -> float:
 
 
 def selected_pool(pod: Pod) -> str:
-    """The NodePool that the pod's node selector names; empty where it names none."""
+    """The NodePool that the pod's node selector names; empty if it names none."""
     return dict(pod.shape.node_selector).get(names.NODE_POOL, "")
 
 
@@ -112,5 +112,5 @@ def is_marked(claim: NodeClaim) -> bool:
 
 
 def is_busy(claim: NodeClaim) -> bool:
-    """Whether it comes or leaves."""
+    """Whether it is coming or leaving."""
     return claim.deleting_since is not None or is_marked(claim) or not claim.is_true(names.INITIALIZED_CONDITION)

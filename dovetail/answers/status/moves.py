@@ -1,4 +1,4 @@
-"""What is under way, from what the objects say: no workflow is asked, so that 5,000 nodes cost no 5,000 questions.
+"""What is under way, read from the objects: no workflow is asked, so 5,000 nodes do not cost 5,000 questions.
 
 Plans that wait for their second look come first: they are about to happen, and can still be stopped without a trace.
 """
@@ -24,7 +24,7 @@ _ORDER = {"held": 0, "disruption": 1, "termination": 2, "launch": 3}
 
 
 def moves(facts: FleetFacts, held: tuple[Held, ...]) -> tuple[Move, ...]:
-    """All commands under way: held plans first, then the oldest of each kind."""
+    """Everything under way: held plans first, then each kind, oldest first."""
     waiting = list(_held(facts, held))
     taken = {move.claim for move in waiting}
     pdbs = pdbs_of(facts.snapshot)
@@ -120,14 +120,14 @@ def _step(claim: NodeClaim, pods: bool) -> str:
 
 
 def _must_leave(pod: Pod, now: float) -> bool:
-    """Whether the drain waits for it: it has not been evicted yet, may not be, or has not ended yet."""
+    """Whether the drain waits for it: it has not been evicted yet, must not be, or has not ended yet."""
     if is_daemon(pod) or is_mirror(pod) or is_terminal(pod):
         return False
     return is_drainable(pod, now)
 
 
 def blockers_of(pods: list[Pod], pdbs: PdbIndex, now: float) -> Iterator[str]:
-    """What keeps pods from leaving now, each once, the most frequent first."""
+    """What keeps pods from leaving now, each once, most frequent first."""
     counts: dict[str, int] = {}
     for pod in pods:
         found = [f"PDB {pdb.namespace}/{pdb.name}" for pdb in pdbs.blocking(pod)]

@@ -1,4 +1,4 @@
-"""What stands still until a person acts, with the command that says more; nothing that mends itself in minutes."""
+"""What is stuck until a person acts, with the command that shows more; nothing that resolves itself within minutes."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -27,7 +27,7 @@ MOST: Final = 50
 
 
 def needs_of(facts: FleetFacts, under_way: tuple[Move, ...]) -> tuple[Need, ...]:
-    """What needs a person, at most fifty of each kind: a person begins with the first."""
+    """What needs a person, at most fifty of each kind, since people begin with the first."""
     kinds = (
         _pools(facts.snapshot),
         rollout_needs(facts.snapshot),
@@ -72,7 +72,7 @@ def _asking(facts: FleetFacts) -> Iterator[Need]:
 
 
 def _question(claim: NodeClaim, now: float) -> HeldSince | None:
-    """The clock of a drain that asks."""
+    """The clock of a drain that waits for a person's answer."""
     clock = clock_of(claim, began_at(claim)) if names.HELD_LEVELS in claim.annotations else None
     return clock if clock is not None and clock.asks and clock.waits_until <= now else None
 
@@ -82,7 +82,7 @@ def _drains(facts: FleetFacts, under_way: tuple[Move, ...]) -> Iterator[Need]:
         age = facts.snapshot.now - move.since
         claim = facts.snapshot.claims.get(move.claim)
         ends = claim is not None and names.TERMINATION_DEADLINE in claim.annotations
-        ends = ends or (claim is not None and _question(claim, facts.snapshot.now) is not None)  # said above
+        ends = ends or (claim is not None and _question(claim, facts.snapshot.now) is not None)  # reported above
         if move.kind == "termination" and move.blockers and age > DRAIN_SECONDS and not ends:
             words = f"drain held for {duration_text(age)} by {shown(move.blockers, 2)}"
             command = f"dovetail explain node {move.name}"

@@ -1,4 +1,5 @@
-"""What `dovetail nodes` answers: every node with its price, its use, and what becomes of it; also those not ours."""
+"""What `dovetail nodes` answers: every node with its price, its use, and what happens to it, including those not
+ours."""
 
 from dataclasses import dataclass, replace
 from typing import Final
@@ -16,7 +17,7 @@ from dovetail.model.nodes import Node, NodeClaim
 from dovetail.model.pods import Pod
 from dovetail.model.snapshot import Snapshot
 
-MOST_EXPLAINED: Final = 500  # a person reads no more, and each of them is a sentence of the answer
+MOST_EXPLAINED: Final = 500  # nobody reads more, and each adds a sentence to the answer
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,7 +27,7 @@ class PodRow:
     name: str
     since: float
     state: str = ""  # as explained
-    says: str = ""  # what becomes of it; empty: it is one of more than are explained at once
+    says: str = ""  # what happens to it; empty: it is beyond those explained at once
     pool: str = ""  # of the node that will be made for it
     node: str = ""
     claim: str = ""
@@ -34,7 +35,7 @@ class PodRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PodsAnswer:
-    """The pods that wait, the oldest first."""
+    """The waiting pods, oldest first."""
 
     source: str
     now: float
@@ -42,7 +43,7 @@ class PodsAnswer:
 
 
 def nodes_of(look: Look) -> NodesAnswer:
-    """Every claim with its node, and the nodes without a claim, the most expensive first."""
+    """Every claim with its node, and the nodes without a claim, most expensive first."""
     snapshot = look.snapshot
     busy = frozenset(c.node_name for c in snapshot.claims.values() if c.node_name and is_busy(c))
     facts = FleetFacts.of(snapshot, closer=busy)
@@ -56,7 +57,7 @@ def nodes_of(look: Look) -> NodesAnswer:
 
 
 def pods_of(look: Look) -> PodsAnswer:
-    """The pods that no node has room for."""
+    """The waiting pods, with what happens to each."""
     waiting = [p for p in look.snapshot.pods.values() if p.unschedulable and not p.node_name]
     waiting.sort(key=lambda p: (p.created, p.key))
     rows = [
@@ -95,7 +96,7 @@ def _row_not_ours(facts: FleetFacts, node: Node) -> NodeRow:
 
 
 def _row(facts: FleetFacts, origin: NodeClaim | Node, node: Node | None, price: float | None) -> NodeRow:
-    """What a claim and a node without one have in common. `node`: the claim's, where there is one already."""
+    """The fields that claims and nodes without one share. `node`: the claim's, if it exists already."""
     room = facts.rooms[node.name] if node is not None else Room()
     labels = origin.labels
     return NodeRow(
@@ -127,7 +128,7 @@ def _what(snapshot: Snapshot, claim: NodeClaim, move: Move | None) -> str:
 
 
 def state_of(claim: NodeClaim) -> str:
-    """How far the claim is in its life, in a word."""
+    """The claim's phase in a word."""
     if claim.deleting_since is not None:
         return "terminating"
     reason = claim.condition(names.DISRUPTION_REASON)

@@ -1,4 +1,4 @@
-"""`dovetail nodes` for people: which nodes, in which order, and each as a line of cells."""
+"""`dovetail nodes` for people: the choice of nodes, their order, and each one's line of cells."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -50,7 +50,7 @@ def node_colour(node: NodeRow) -> str:
 
 
 def node_cells(node: NodeRow, columns: Sequence[NodeColumn], now: float, view: View) -> tuple[str, ...]:
-    """What stands in that view under each column."""
+    """The cell for each column of that view."""
     return tuple(_cell(node, column, now, view) for column in columns)
 
 
@@ -81,13 +81,13 @@ def nodes_markdown(found: NodesAnswer) -> str:
 
 
 def nodes_names(found: NodesAnswer) -> str:
-    """The names as kubectl takes them."""
+    """The names as kubectl accepts them."""
     return "\n".join(f"nodeclaim.karpenter.sh/{n.claim}" if n.claim else f"node/{n.name}" for n in found.nodes)
 
 
 def chosen(found: Document, pool: str, selector: str, order: str) -> tuple[Document, NodesAnswer]:
-    """The nodes of that pool for which the selector's terms hold, in that order: as the document has them, with the
-    fields of a newer worker, and as this version reads them."""
+    """The nodes of that pool that meet the selector's terms, in that order: both as in the document, with a newer
+    worker's fields, and as this version reads them."""
     terms = terms_of(selector)
     answer = read_document(NodesAnswer, found)
     if pool:

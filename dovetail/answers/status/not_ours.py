@@ -1,7 +1,7 @@
-"""Nodes without a NodeClaim: of a managed node group, of Fargate, made by hand. They are shown and left alone.
+"""Nodes without a NodeClaim: from a managed node group, from Fargate, or made by hand. They are shown and left alone.
 
-Their price is that of the catalogues of our NodePools, where one of them lists the type in that zone. A node whose
-labels do not say that it is spot is taken for on-demand.
+Their price comes from our NodePools' catalogues, if one lists the type in that zone. A node whose labels do not say
+spot counts as on-demand.
 """
 
 from collections.abc import Iterator, Mapping
@@ -13,7 +13,7 @@ from dovetail.model.nodes import Node
 from dovetail.model.pools import InstanceType
 from dovetail.model.snapshot import Snapshot
 
-# How the label is called by which others say how a node is paid for, whatever their domain.
+# The name, under any domain, of the labels that other tools use for how a node is paid for.
 _MARKET: Final = "/capacityType"
 
 Types = Mapping[str, Mapping[str, InstanceType]]  # by pool, then by name
@@ -36,14 +36,14 @@ def count_not_ours(snapshot: Snapshot) -> int:
 
 
 def market_of(node: Node) -> str:
-    """Its capacity type, as Karpenter writes it; empty where no label says it."""
+    """Its capacity type, as Karpenter writes it; empty if no label gives it."""
     by_others = (value for key, value in sorted(node.labels.items()) if key.endswith(_MARKET))
     said = node.labels.get(names.CAPACITY_TYPE) or next(by_others, "")
     return said.lower().replace("_", "-")
 
 
 def price_of_node(node: Node, types: Types) -> float | None:
-    """What a catalogue says that it costs; None where none lists it."""
+    """The node's price by a catalogue; None if none lists it."""
     kind, zone = node.labels.get(names.INSTANCE_TYPE, ""), node.labels.get(names.ZONE, "")
     market = market_of(node) or names.CAPACITY_ON_DEMAND
     prices = (node_price(known.get(kind), zone, market) for known in types.values())

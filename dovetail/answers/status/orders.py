@@ -14,9 +14,9 @@ _DIRECTIONS: Final = ("", "asc", "desc", "dsc")
 
 
 def checked_sort(text: str) -> tuple[str, bool]:
-    """An order as a person types it: price, or price=asc; whether it is turned."""
+    """An order as people type it: price, or price=asc; and whether it is reversed."""
     name, sign, direction = text.partition("=")
-    if name == "creation":  # as eks-node-viewer names it
+    if name == "creation":  # eks-node-viewer's name for it
         name = "age"
     if name not in SORTS or direction not in _DIRECTIONS or (sign and not direction):
         raise CommandFailed(f"--sort {text}: it is one of {', '.join(SORTS)}, with =asc or =desc behind it")
@@ -27,7 +27,7 @@ def checked_sort(text: str) -> tuple[str, bool]:
 
 
 def ordered(nodes: "Iterable[NodeRow]", sort: str, turned: bool = False) -> "list[NodeRow]":
-    """Nodes with the same value stand by name. Figures are in falling order unless the order is turned."""
+    """Nodes with equal values are ordered by name. Figures are in falling order unless the order is reversed."""
     column = BY_KEY[sort]
     found = sorted(nodes, key=lambda node: node.name)
     falls = column.kind in LARGEST_FIRST

@@ -1,4 +1,4 @@
-"""Each NodePool in one line: its nodes, what they cost, how full they are, and how many of them may leave now."""
+"""Each NodePool in one line: its nodes, their cost and use, and how many of them may leave now."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from math import inf
@@ -29,7 +29,7 @@ _SHOWN = (DisruptionReason.EMPTY, DisruptionReason.DRIFTED, DisruptionReason.UND
 
 
 def pools_of(facts: FleetFacts, settings: DisruptionSettings, under_way: tuple[Move, ...]) -> tuple[PoolStatus, ...]:
-    """Every pool that this cloud serves, the most expensive first."""
+    """Every pool that this cloud serves, most expensive first."""
     snapshot = facts.snapshot
     allowed = allowances(snapshot, settings, _SHOWN)
     dues = dict(_first_dues(under_way))
@@ -85,7 +85,7 @@ def _allowed(snapshot: Snapshot, pool: NodePool, found: Allowance) -> Allowed:
 
 
 def _held_words(held: PoolHold) -> str:
-    """The rule that holds the pool, in a word or two: the lines above the table say more of a pause."""
+    """The rule that holds the pool, in a word or two: the lines above the table describe pauses fully."""
     if held.rule == HeldBy.PAUSE:
         return "paused"
     end = f" until {format_time(held.until)}" if held.until is not None else ""
@@ -102,7 +102,7 @@ def _budget_words(budget: Budget | None) -> str:
 def _next(
     snapshot: Snapshot, pool: NodePool, claims: Sequence[NodeClaim], due: float | None
 ) -> tuple[float | None, str]:
-    """What time alone brings next: a second look, or a node that is replaced for its age, or expires."""
+    """What happens next by time alone: a second look, or a node that is replaced for its age or expires."""
     if due is not None:
         return due, "second look"
     if expiry_rules(snapshot.policies, pool):

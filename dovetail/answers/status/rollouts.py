@@ -1,4 +1,4 @@
-"""The roll-outs of `status`: those that are under way or stand still, and what they need of a person."""
+"""The roll-outs of `status`: those under way or stuck, and what they need from a person."""
 
 from collections.abc import Iterator, Sequence
 
@@ -16,7 +16,7 @@ from dovetail.model.snapshot import Snapshot
 def rollouts_shown(
     snapshot: Snapshot, pools: Sequence[PoolStatus] = (), settings: DisruptionSettings | None = None
 ) -> tuple[RolloutShown, ...]:
-    """Those that are under way or stand still; what is complete or waits for a change is no news."""
+    """Those under way or stuck; complete ones and those that wait for a change are left out."""
     kept = KeptNodes(snapshot, settings) if settings is not None else None
     beside = Beside(budgets={pool.name: _budget(pool) for pool in pools}, kept=kept)
     ordered = (snapshot.rollouts[name] for name in sorted(snapshot.rollouts))
@@ -24,7 +24,7 @@ def rollouts_shown(
 
 
 def rollout_needs(snapshot: Snapshot) -> Iterator[Need]:
-    """What asks a person, or stands still until one acts."""
+    """Roll-outs that ask a person, or are stuck until one acts."""
     for name, rollout in sorted(snapshot.rollouts.items()):
         about, status = f"NodeRollout {name}", rollout.status
         found = stalled(rollout)
@@ -44,6 +44,6 @@ def rollout_needs(snapshot: Snapshot) -> Iterator[Need]:
 
 
 def _budget(pool: PoolStatus) -> str:
-    """Why budgets let nothing drifted go now."""
+    """Why budgets let no drifted node leave now."""
     found = next((each for each in pool.may_go if each.reason == DisruptionReason.DRIFTED), None)
     return found.why_not if found is not None and not found.left else ""

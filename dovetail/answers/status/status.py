@@ -16,7 +16,7 @@ MOST_RECENT = 5
 
 
 def status_of(look: Look) -> StatusAnswer:
-    """What costs, what moves, what needs a person, what each pool may do."""
+    """What the cluster costs, what moves, what needs a person, what each pool may do."""
     snapshot = look.snapshot
     facts = FleetFacts.of(snapshot, closer=_of_interest(snapshot))
     under_way = moves(facts, look.held)
@@ -45,7 +45,7 @@ def _scheduler(look: Look) -> str:
 
 
 def _of_interest(snapshot: Snapshot) -> frozenset[str]:
-    """The nodes whose pods are looked at one by one: those that leave."""
+    """The leaving nodes, whose pods are looked at one by one."""
     return frozenset(claim.node_name for claim in snapshot.claims.values() if claim.node_name and is_busy(claim))
 
 

@@ -1,7 +1,7 @@
-"""Why each node stays, in the words of the check that says most of it: one pass of the very checks that decide.
+"""Why each node stays, in the words of the most telling check: one pass of the same checks that decide.
 
-A node stays if every method refuses it, or has no allowance left for it. What only a simulation knows (that its pods
-fit nowhere else, that nothing is cheaper) is in `dovetail explain node`.
+A node stays if every method refuses it or has no allowance left for it. What only a simulation can show (its pods fit
+nowhere else, nothing is cheaper) is in `dovetail explain node`.
 """
 
 from collections.abc import Mapping
@@ -17,11 +17,11 @@ from dovetail.model import names
 from dovetail.model.reasons.disruption_reasons import WhyNot
 from dovetail.settings.deciding import disruption_settings
 
-# That a node is empty or not says which method looks at it, and nothing of why that one leaves it alone.
+# Whether a node is empty decides which method looks at it, but does not explain why that one leaves it alone.
 _SORTING: Final = frozenset({WhyNot.IS_EMPTY, WhyNot.NOT_EMPTY})
 
-# From the last to the first: most nodes may be consolidated, and need no further question. The two ways of
-# consolidation ask the same.
+# From last to first: most nodes may be consolidated, and need no further check. Both kinds of consolidation check the
+# same.
 _METHODS: Final = tuple(method for method in reversed(METHODS) if method is not MULTI)
 
 
@@ -40,8 +40,8 @@ def stays_of(look: Look) -> Mapping[str, str]:
 
 
 def _refused(round_: Round, candidate: Candidate, held: Block | None) -> Block | None:
-    """What says most among the answers of all methods; None where one of them may take the node. `held`: what keeps the
-    node from the methods that honour pods of any kind."""
+    """The most telling of all methods' answers; None if one of them may take the node. `held`: what keeps the node from
+    the methods that honour pods of any kind."""
     answers: list[Block] = []
     for method in _METHODS:
         block = held if held is not None and not method.eventual else _why_not(method, round_, candidate)

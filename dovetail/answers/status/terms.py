@@ -1,9 +1,8 @@
-"""The terms by which nodes are chosen: by `nodes -l`, `replace -l`, and the filters of `dovetail top` and the web page.
+"""The terms that choose nodes, in `nodes -l`, `replace -l`, and the filters of `dovetail top` and the web page.
 
-KEY=VALUE, KEY!=VALUE, KEY~PART, KEY and !KEY, with commas or spaces between them; all must hold. KEY is a label or,
-where the node has none of that name, one of the columns that are terms (columns.py); a space in a field is typed as a
-hyphen. A word alone is a label's name where it chooses what is acted upon, and a part of what the line says in a
-filter.
+KEY=VALUE, KEY!=VALUE, KEY~PART, KEY and !KEY, with commas or spaces between them; all must hold. KEY is a label or, if
+the node has no such label, one of the columns that are terms (columns.py); a space in a field is typed as a hyphen. A
+single word is a label's name in a selector of nodes to act on, and a part of the line's text in a filter.
 """
 
 import re
@@ -22,7 +21,7 @@ _ALONE: Final = re.compile(r"!?[^=!~()]+")
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """One of them. `word`: of a filter, a part of the line."""
+    """One term. `word`: in a filter, a part of the line."""
 
     key: str
     sign: Literal["=", "!=", "~", "any", "none", "word"]
@@ -30,17 +29,17 @@ class Term:
 
 
 def selector(text: str) -> tuple[Term, ...]:
-    """Terms that choose what is acted upon: what cannot be read is refused."""
+    """The terms of a selector of nodes to act on: unreadable ones are refused."""
     return tuple(_chosen(part) for part in _parts(text))
 
 
 def sieve(text: str) -> tuple[Term, ...]:
-    """Terms of a filter, which is typed letter by letter: what is no term is a word."""
+    """The terms of a filter, which is typed letter by letter: what is not a term is a word."""
     return tuple(_signed(part) or _absent(part) or Term(part.lower(), "word") for part in _parts(text))
 
 
 def meets(node: NodeRow, terms: tuple[Term, ...]) -> bool:
-    """Whether all hold for it."""
+    """Whether the node meets all terms."""
     return all(_meets(node, term) for term in terms)
 
 

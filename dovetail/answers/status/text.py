@@ -1,6 +1,6 @@
 """`dovetail status` for people.
 
-It loads nothing of the engines: a person who asks a worker waits for no more than the answer.
+The engines are not loaded: a person who asks a worker waits only for the answer.
 """
 
 import textwrap
@@ -62,7 +62,7 @@ def _troubles(found: ClusterStatus, screen: Screen) -> list[str]:
 
 
 def trouble_words(trouble: OwnTrouble, now: float) -> str:
-    """What is wrong, since when, what goes on, what does not, where to read."""
+    """What is wrong, since when, what still works, what does not, and where to read more."""
     since = f" for {duration_text(round(now - trouble.since))}" if trouble.since is not None else ""
     parts = [
         f"goes on: {trouble.goes_on}" if trouble.goes_on else "",
@@ -104,7 +104,7 @@ def nodes_words(totals: Totals) -> str:
 
 
 def _folded(parts: Sequence[str], screen: Screen, gap: str = " · ") -> list[str]:
-    """The parts in as few lines as they fit in."""
+    """The parts, in as few lines as possible."""
     lines: list[str] = []
     for part in parts:
         if lines and (screen.width is None or len(lines[-1]) + len(gap) + len(part) <= screen.width):
@@ -125,8 +125,8 @@ def _moves(moves: Sequence[Move], now: float, screen: Screen, most: int) -> list
 
 
 def _moves_by_claim(moves: Sequence[Move], now: float, screen: Screen) -> list[str]:
-    """The commands under way, where there is no room for a command line each: NodeClaims with whole names, to be
-    copied, and the command once."""
+    """What is under way, if there is no room for a command line each: NodeClaims with full names, to be copied, and the
+    command once."""
     rows = [(move.claim, move.name if move.name != move.claim else "", *_move_row(move, now)[1:]) for move in moves]
     lines = table((*_NAMES, *MOVES[1:-1]), rows, screen, [_colour(move) for move in moves])
     return [
@@ -164,8 +164,8 @@ def _needs(found: ClusterStatus, screen: Screen, most: int) -> list[str]:
 
 
 def _need(mark: str, text: str, command: str, screen: Screen) -> list[str]:
-    """One line where it fits, with the command behind; else as many as it takes, and the command below, whole: these
-    lines are the reason for the screen."""
+    """One line if it fits, with the command at its end; else as many as needed, with the whole command below: these
+    lines are what the screen is for."""
     width = screen.width
     if width is None or 1 + len(text) + 2 + len(command) <= width:
         return [f"{mark}{text}  {command}".rstrip()]
@@ -192,7 +192,7 @@ def _until(seconds: float) -> str:
 
 
 def may_go(allowed: Sequence[Allowed]) -> str:
-    """How many may go; by reason where the reasons differ."""
+    """How many may leave; by reason if the reasons differ."""
     words = {each.reason: _one(each) for each in allowed}
     if len(set(words.values())) == 1:
         return next(iter(words.values()))
@@ -232,5 +232,5 @@ def status_markdown(found: ClusterStatus) -> str:
 
 
 def status_names(found: ClusterStatus) -> str:
-    """What is under way, as kubectl takes it."""
+    """The names of what is under way, as kubectl accepts them."""
     return "\n".join(f"nodeclaim.karpenter.sh/{move.claim}" for move in found.under_way)

@@ -1,4 +1,4 @@
-"""How a command asks: a worker over HTTP, or the same table of questions here. What it prints is the same."""
+"""How a command asks: a worker over HTTP, or the same table of questions here. The output is the same."""
 
 import argparse
 from collections.abc import Callable, Mapping
@@ -21,22 +21,22 @@ _VERSIONED: Final = frozenset({"Forecast", "Log", "PlannedChange", "Savings"})  
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """In the forms that a command prints; a worker is asked for each that is needed."""
+    """An answer in the forms that a command prints; a worker is asked for each one needed."""
 
     document: "Callable[[], Document]"
-    text: Callable[[str], str]  # as wide as the screen, in that format
+    text: Callable[[str], str]  # in that format, as wide as the screen
 
 
 def shown(given: argparse.Namespace, answer: Answer) -> int:
-    """Print it in the format that is asked for; the exit code is 0."""
+    """Print it in the requested format; the exit code is 0."""
     say(rendered(answer.document(), given.output, {}) if given.output in DOCUMENTS else answer.text(given.output))
     return 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
-    """What a command asks, by the route in the table of questions. `words`: the parameters, where they are not what the
-    arguments of the same names say; `show` prints the answer and gives the exit code."""
+    """What a command asks, by the route in the table of questions. `words`: the parameters, if they differ from the
+    arguments of the same names; `show` prints the answer and returns the exit code."""
 
     route: str
     name: Callable[[argparse.Namespace], str] = lambda _: ""
@@ -44,7 +44,7 @@ class Question:
     show: Callable[[argparse.Namespace, Answer], int] = shown
 
     def parameters(self, given: argparse.Namespace) -> dict[str, str]:
-        """Those that are empty are left out."""
+        """The parameters, without empty ones."""
         if self.words is not None:
             found = self.words(given)
         else:
@@ -54,7 +54,7 @@ class Question:
 
 
 def asks(command: argparse.ArgumentParser, question: Question) -> None:
-    """The command asks this: workers first, where it may."""
+    """Let the command ask this: workers first, if allowed."""
     command.set_defaults(act=ask_here, remote=ask_workers, asks=question)
 
 
@@ -64,7 +64,7 @@ def ask_workers(given: argparse.Namespace, workers: "Workers") -> int:
 
 
 def of_workers(given: argparse.Namespace, workers: "Workers") -> Answer:
-    """What the worker answers that the Service chooses."""
+    """The answer of the worker that the Service chooses."""
     from urllib.parse import quote
 
     from dovetail.answers.shown.screen import screen
@@ -83,7 +83,7 @@ def of_workers(given: argparse.Namespace, workers: "Workers") -> Answer:
 
 
 async def ask_here(given: argparse.Namespace, settings: "Settings") -> int:
-    """Ask the table, over a world that is opened for it."""
+    """Ask the table, with a world opened for it."""
     from dovetail.answers.shown.screen import screen
 
     question: Question = given.asks

@@ -1,4 +1,5 @@
-"""`dovetail replay` and `dovetail shadow report`: kept decisions made again, and those of a worker beside Karpenter."""
+"""`dovetail replay` and `dovetail shadow report`: kept decisions made again, and the decisions of a worker beside
+Karpenter."""
 
 import argparse
 from typing import TYPE_CHECKING, Final
@@ -10,7 +11,7 @@ from dovetail.cli.shown.formats import add_output
 if TYPE_CHECKING:
     Commands = argparse._SubParsersAction[argparse.ArgumentParser]
 
-DIFFERS: Final = 4  # the exit code where something else comes out
+DIFFERS: Final = 4  # the exit code if the result differs
 
 
 def add_shadow(commands: "Commands", shared: argparse.ArgumentParser) -> None:

@@ -70,7 +70,7 @@ def add_commands(commands: "Commands", shared: argparse.ArgumentParser) -> None:
 
 
 def _name(given: argparse.Namespace) -> str:
-    """A pod's namespace may be given beside it."""
+    """The name; a pod's namespace may be given separately."""
     name: str = given.name
     return name if "/" in name or not getattr(given, "pods", "") else f"{given.pods}/{name}"
 
@@ -93,7 +93,7 @@ async def _snapshot(given: argparse.Namespace, settings: "Settings") -> None:
 
 
 def _doctor_of_workers(given: argparse.Namespace, workers: "Workers") -> int | None:
-    """Only without a cluster's name; with one the checks are made from here, which sees more."""
+    """Only without a cluster's name; with one the checks run here, where more can be seen."""
     here = given.preflight or given.cluster or os.environ.get("CLUSTER_NAME")
     return None if here else ask_workers(given, workers)
 

@@ -1,6 +1,6 @@
-"""`dovetail fleet`: all clusters of a Temporal namespace, asked of Temporal alone.
+"""`dovetail fleet`: all clusters of a Temporal namespace, from Temporal alone.
 
-No worker answers it: who may look at one cluster's workers need not see all others.
+No worker answers it: access to one cluster's workers need not mean access to all others.
 """
 
 import argparse
@@ -43,7 +43,7 @@ def needs_person(found: "FleetAnswer") -> bool:
 
 
 def shown(found: "FleetAnswer", form: str) -> str:
-    """In the format that is asked for."""
+    """The text in the requested format."""
     from dovetail.answers.fleet.text import fleet_text
     from dovetail.answers.shown.screen import screen
 
@@ -55,7 +55,7 @@ def shown(found: "FleetAnswer", form: str) -> str:
 
 
 def fleet_document(found: "FleetAnswer") -> "Document":
-    """It is of no cluster alone."""
+    """The document, which belongs to no single cluster."""
     from dovetail.answers.shown.documents import document
 
     return document("Fleet", "", found)

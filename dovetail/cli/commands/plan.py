@@ -44,7 +44,7 @@ def add_forecast(commands: "Commands", parents: list[argparse.ArgumentParser]) -
 
 
 def _words(given: argparse.Namespace) -> dict[str, str]:
-    """The file is sent as a whole."""
+    """The parameters; the file is sent as a whole."""
     if given.file is None:
         if given.diff:
             raise CommandFailed("--diff: there is nothing to compare without -f FILE")
@@ -57,7 +57,7 @@ def _words(given: argparse.Namespace) -> dict[str, str]:
 
 def _of_workers(given: argparse.Namespace, workers: "Workers") -> int:
     if str(given.file) == "-":
-        workers.document("version")  # whether one answers: standard input can be read only once
+        workers.document("version")  # to see whether one answers: standard input can be read only once
     return ask_workers(given, workers)
 
 
@@ -68,7 +68,7 @@ async def _here(given: argparse.Namespace, settings: "Settings") -> int:
 
 
 def _shown(given: argparse.Namespace, answer: Answer) -> int:
-    """With a file the exit code says whether something would be left behind."""
+    """Print it; with a file the exit code says whether something would be left behind."""
     if given.file is None and given.output == "markdown":
         say(f"```text\n{answer.text('text')}\n```")
         return 0

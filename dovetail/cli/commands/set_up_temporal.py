@@ -1,7 +1,7 @@
-"""`dovetail set-up-temporal`: the namespace and its search attributes, where they are missing.
+"""`dovetail set-up-temporal`: creates the namespace and its search attributes if they are missing.
 
-For a server of one's own, before the first worker starts; the chart runs it as a Job. It may be run again at any time.
-A namespace of Temporal Cloud is made there.
+For your own server, before the first worker starts; the chart runs it as a Job. It may be run again at any time.
+Namespaces of Temporal Cloud are created there.
 """
 
 import asyncio
@@ -18,7 +18,7 @@ from dovetail.cli.output import say
 from dovetail.connection.search_attributes import missing_search_attributes, register_search_attributes
 from dovetail.model.values.setting_texts import seconds_of
 
-# A server's parts learn of a new namespace one after the other.
+# A server's parts learn of a new namespace one after another.
 KNOWN_SECONDS: Final = 60.0
 DAY: Final = 86400
 

@@ -1,4 +1,4 @@
-"""`dovetail status` and `dovetail nodes`: asked of a worker, or worked out here, and shown as the person wants it."""
+"""`dovetail status` and `dovetail nodes`: asked of a worker, or worked out here, and shown as requested."""
 
 import argparse
 import time
@@ -62,7 +62,7 @@ def _of_workers(given: argparse.Namespace, asked: "Workers") -> int:
         workers = kept.pop() if kept else Workers(where_of(given))
         found = of_workers(given, workers).document()
         _check_cluster(given, found)
-        kept.append(workers)  # after a failure they are asked anew, with the kubeconfig of then: a token may have ended
+        kept.append(workers)  # found again after a failure, with the current kubeconfig: a token may expire
         return found
 
     return _again(given, look, (CommandFailed,))
@@ -75,7 +75,7 @@ def _here(given: argparse.Namespace, settings: "Settings") -> int:
 
 
 def _again(given: argparse.Namespace, look: "Callable[[], Document]", lost: tuple[type[Exception], ...]) -> int:
-    """Once, or for as long as the person watches. `lost`: what a look may end with, and the next one may not."""
+    """Look once, or for as long as the person watches. `lost`: errors after which the next look may succeed."""
     from dovetail.answers.shown.screen import screen
 
     watch, show = ScreenWatch(given), SHOWS[given.asks.route]
@@ -99,7 +99,7 @@ def _check_cluster(given: argparse.Namespace, found: "Document") -> None:
 
 
 def show_status(found: "Document", given: argparse.Namespace, on: "Screen") -> tuple[str, int]:
-    """The text and the exit code."""
+    """The status as text, and the exit code."""
     from dovetail.answers.shown.documents import read_document
     from dovetail.answers.status.answer import ClusterStatus
     from dovetail.answers.status.asked_pool import status_of_pool
@@ -119,7 +119,7 @@ def show_status(found: "Document", given: argparse.Namespace, on: "Screen") -> t
 
 
 def show_nodes(found: "Document", given: argparse.Namespace, on: "Screen") -> tuple[str, int]:
-    """The text; the exit code is 0."""
+    """The nodes as text; the exit code is 0."""
     from dovetail.answers.status.nodes_text import chosen, nodes_markdown, nodes_names, nodes_text
 
     found, answer = chosen(found, given.pool, given.selector, given.sort)

@@ -1,7 +1,7 @@
 """`dovetail --version`, and `dovetail version`: this program, the workers, Kubernetes and Temporal.
 
-The number is kept here and compared with the package's by a test, because looking the package up takes longer than all
-the rest of --version.
+The number is kept here, and a test compares it with the package's, because looking up the package takes longer than the
+rest of --version.
 """
 
 import argparse
@@ -26,7 +26,7 @@ class PrintedVersion(argparse.Action):
         super().__init__(**{**named, "nargs": 0})
 
     def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
-        """Print it and end."""
+        """Print the version and exit."""
         print(VERSION)
         parser.exit()
 
@@ -41,7 +41,7 @@ def add_version(commands: "Commands", shared: argparse.ArgumentParser) -> None:
 
 
 def _alone(given: argparse.Namespace) -> int | None:
-    """Before anybody is asked, and before it is known whether anybody could be."""
+    """With --client only this program's version, before anybody is asked or known to be reachable."""
     return _print(given, {}) if given.client else None
 
 
@@ -50,7 +50,7 @@ def _unasked(given: argparse.Namespace, why: str) -> int:
 
 
 async def _here(given: argparse.Namespace, settings: "Settings") -> int:
-    """What can be seen from here: who polls, and the servers' own."""
+    """What can be seen from here: who polls, and the servers' versions."""
     from dataclasses import asdict
 
     from dovetail.answers.questions.versions import VersionsAnswer
@@ -63,7 +63,7 @@ async def _here(given: argparse.Namespace, settings: "Settings") -> int:
     except (Failure, SettingsError, TemporalUnusable) as error:
         return _print(given, {"trouble": str(error)})
     assert isinstance(answered.answer, VersionsAnswer)
-    return _print(given, {**asdict(answered.answer), "worker": None})  # each worker says its own, and none was asked
+    return _print(given, {**asdict(answered.answer), "worker": None})  # each worker reports its own, and none was asked
 
 
 def _print(given: argparse.Namespace, found: "Document") -> int:

@@ -1,6 +1,6 @@
 """`dovetail completion SHELL` prints what a shell needs; the shell then asks `dovetail __complete WORDS…`.
 
-Where the program knows no word the shell offers files: `plan -f`, `--snapshot` and `--kubeconfig` take one.
+If the program knows no word, the shell offers files: `plan -f`, `--snapshot` and `--kubeconfig` take one.
 """
 
 import argparse

@@ -1,7 +1,7 @@
-"""What may stand next on a command line, read from the parser that will read the line.
+"""What may come next on a command line, from the parser that will read the line.
 
-Names of nodes, claims, pools and waiting pods come from a worker; where none answers in time there are none, and
-nothing is said, because a person is typing.
+Names of nodes, claims, pools and waiting pods come from a worker; if none answers in time there are no names and no
+message, because a person is typing.
 """
 
 import argparse
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 SECONDS: Final = 3.0
 
-# By the argument's place: the command that takes it and its name. "": of every command.
+# By the argument: the command that takes it and its name. "": every command.
 _KINDS: Final = {
     ("cancel", "node"): ("nodes", "claims"),
     ("replace", "node"): ("nodes", "claims"),
@@ -34,13 +34,13 @@ _KINDS: Final = {
 
 
 class _Line:
-    """A command line as far as it has been typed."""
+    """A command line as typed so far."""
 
     def __init__(self, parser: argparse.ArgumentParser) -> None:
         self.parser = parser
         self.command = ""
         self.awaiting: argparse.Action | None = None  # an option that takes the next word
-        self.positions = 0  # how many positional arguments there have been
+        self.positions = 0  # the number of positional arguments so far
         self.given: dict[str, str] = {}
 
     def read(self, word: str) -> None:
@@ -70,7 +70,7 @@ class _Line:
         return dict(found[0].choices) if found and self.positions == 0 else {}
 
     def next_words(self, start: str, names: "Names") -> Iterator[tuple[str, str]]:
-        """What may stand here, each with what it means."""
+        """The possible next words, each with its meaning."""
         if self.awaiting is not None:
             yield from ((value, "") for value in self._values(self.awaiting, names))
         elif start.startswith("-"):
@@ -107,7 +107,7 @@ class _Line:
 
 
 def completions(parser: argparse.ArgumentParser, words: Sequence[str], names: "Names | None" = None) -> list[str]:
-    """Lines for the shell: a word, and behind a tab what it means."""
+    """Lines for the shell: a word, a tab, and its meaning."""
     *before, start = words or [""]
     line = _Line(parser)
     for word in before:
@@ -117,7 +117,7 @@ def completions(parser: argparse.ArgumentParser, words: Sequence[str], names: "N
 
 
 def _known(action: argparse.Action) -> Sequence[str]:
-    """Words that are known without a worker: where workers are looked for, and the fields by which nodes are chosen."""
+    """Words known without a worker: where workers are looked for, and the fields that choose nodes."""
     if action.dest == "namespace":
         from dovetail.cli.remote.workers import NAMESPACES
 
@@ -150,7 +150,7 @@ def _contexts(where: "Where") -> Sequence[str]:
 
 
 def names_of_workers(where: "Where", kind: str) -> Sequence[str]:
-    """Ask a worker; nothing where none answers."""
+    """Ask a worker; empty if none answers."""
     from dovetail.cli.remote.workers import Workers
 
     try:

@@ -1,8 +1,8 @@
-"""The story of a change: an image that breaks pods reaches one node and is taken back, a good one reaches all.
+"""The story of a change: an image that breaks pods reaches one node and is undone; a good one reaches all.
 
-A NodePool's DisruptionPolicy has every change go by steps: one node first, then, once a person approves and a window
-opens, the rest. The worker is killed while the canary's pods fail, and nothing of it is lost, because how far a
-roll-out is stands on its object alone. A service of one replica is on the way of all of it, and is asked all the time.
+A NodePool's DisruptionPolicy rolls every change out in steps: one node first, then, once a person approves and a window
+opens, the rest. The worker is killed while the canary's pods fail, and nothing is lost, because only the object holds
+how far a roll-out is. A service of one replica is in the way of it all, and gets requests all the time.
 """
 
 import asyncio
@@ -50,7 +50,7 @@ class ChangeStory(Performance):
         super().__init__(stage)
         self.embedded = stage
         self.requests = Requests(stage, ONE)
-        self.opens = 0.0  # when the window does
+        self.opens = 0.0  # when the window opens
 
     async def play(self) -> None:
         await self.open(self.node_pool(), policy(), *policies_that_guard_moves())
@@ -65,7 +65,8 @@ class ChangeStory(Performance):
         self.close()
 
     async def services_run(self) -> None:
-        """A pod on each of four nodes; on the oldest, which a change reaches first, the one pod of another service."""
+        """A pod on each of four nodes; the oldest, which a change reaches first, has the only pod of another
+        service."""
         say("")
         self.say(f"SCENE 1. A service of {NODES} pods, one on each node; three of them must always run.")
         self.say(f"And {ONE}, of one replica under a PDB that lets nobody evict it: it says {names.MOVE}=restart.")
@@ -80,7 +81,7 @@ class ChangeStory(Performance):
         self.say("A DisruptionPolicy has each change go by steps: one node, a person's approval, then the rest.")
 
     async def a_broken_image_reaches_one_node(self) -> None:
-        """The canary's pods crash, a scale-up gets the image of before, a worker dies."""
+        """The canary's pods crash, a scale-up gets the stable image, a worker dies."""
         say("")
         self.say(f"SCENE 2. The NodeClass gets {BROKEN}, on which the service crashes. Budgets would allow all nodes.")
         await self.set_image(BROKEN)
@@ -100,7 +101,7 @@ class ChangeStory(Performance):
         self.asserted.append("the node that came meanwhile got the image of before")
 
     async def it_is_taken_back(self) -> None:
-        """By one command; nobody has to change the NodeClass first."""
+        """With one command; nobody has to change the NodeClass first."""
         say("")
         self.say("SCENE 3. It is taken back.")
         rollout = await self.rollout()
@@ -127,13 +128,13 @@ class ChangeStory(Performance):
         self.asserted.append(f"after the approval all nodes have {GOOD}, and the roll-out is complete")
 
     async def a_window_is_set(self) -> None:
-        """It opens at the next full minute that leaves time to see it closed."""
+        """It opens at the next full minute that leaves time to see it closed first."""
         self.opens = (time.time() + NOTICE) // WINDOW_STEP * WINDOW_STEP + WINDOW_STEP
         await self.stage.apply(opening_at(self.opens))
         self.say(f"and nodes may leave for it from {format_time(self.opens)[11:16]} UTC on alone: a DisruptionPolicy")
 
     async def the_window_opens(self) -> None:
-        """Approved, and still no node begins before it."""
+        """Even with approval no node begins before it opens."""
         await self.until(self.rest_is_permitted, 30, "the step is permitted")
         while time.time() < self.opens:
             if (await self.images_ever())[GOOD] > 1:
@@ -143,7 +144,7 @@ class ChangeStory(Performance):
         self.say("the window opens")
 
     async def no_request_was_lost(self) -> None:
-        """By what was asked, and by every state that the EndpointSlice ever had."""
+        """Checked by the requests, and by every state that the EndpointSlice ever had."""
         asked, (without, states) = self.requests, self.requests.without_an_address()
         words = (
             f"{ONE} was asked {asked.served} times and answered by {len(asked.pods)} pods in turn; no request was lost"
@@ -162,7 +163,7 @@ class ChangeStory(Performance):
     # What the story looks at
 
     async def rollout(self) -> _Seen:
-        """The newest; an empty one where there is none."""
+        """The newest roll-out; an empty one if there is none."""
         found = await self.stage.objects("NodeRollout")
         if not found:
             return _Seen()
@@ -194,7 +195,7 @@ class ChangeStory(Performance):
         return len(self.requests.pods) > 1
 
     async def all_ready(self, count: int) -> bool:
-        """Of the pods of the large service."""
+        """Whether that many pods of the large service are ready."""
         pods = [pod for pod in await self.stage.objects("Pod") if pod["metadata"]["labels"]["app"] == "shop"]
         return sum(has_condition(pod, names.READY) for pod in pods) >= count
 
@@ -202,7 +203,7 @@ class ChangeStory(Performance):
         return image in await self.images_ever()
 
     async def images_ever(self) -> dict[str, int]:
-        """How many instances were ever launched with each image."""
+        """The number of instances ever launched with each image."""
         counts: dict[str, int] = {}
         for machine in self.embedded.world.instances():
             counts[machine.image] = counts.get(machine.image, 0) + 1
@@ -215,7 +216,7 @@ class ChangeStory(Performance):
         await self.stage.apply({**self.stage.manifests.node_class, "spec": {"image": image}})
 
     def node_pool(self) -> Json:
-        """Budgets that would let all nodes go at once."""
+        """A NodePool whose budgets would let all nodes leave at once."""
         spec = {
             "nodeClassRef": self.stage.manifests.node_class_ref,
             "requirements": self.stage.manifests.requirements,

@@ -15,7 +15,7 @@ ONE: Final = "ledger"  # the service of one replica
 
 
 def policy() -> Json:
-    """Each change by steps."""
+    """Rolls out each change in steps."""
     steps = [
         {"name": "canary", "to": "1", "soak": "5s", "approve": {"expiresAfter": "24h"}},
         {"name": "rest", "to": "100%"},
@@ -29,7 +29,7 @@ def policy() -> Json:
 
 
 def budget() -> Json:
-    """Three of the service's pods at least."""
+    """At least three of the service's pods."""
     return {
         "apiVersion": "policy/v1",
         "kind": "PodDisruptionBudget",
@@ -39,7 +39,7 @@ def budget() -> Json:
 
 
 def service(replicas: int) -> Json:
-    """Each pod on a node of its own; on the broken image it crashes."""
+    """Each pod has a node of its own, and crashes on the broken image."""
     labels = {"app": "shop"}
     apart = {"labelSelector": {"matchLabels": labels}, "topologyKey": names.HOSTNAME}
     container = {"name": "shop", "image": "shop:1", "resources": {"requests": {"cpu": "1", "memory": "1Gi"}}}
@@ -62,7 +62,7 @@ def service(replicas: int) -> Json:
 
 
 def one_replica() -> list[Json]:
-    """A service of one pod that no eviction may take, and that is moved by a roll-out of its Deployment instead."""
+    """A service of one pod that must not be evicted, and is moved by a roll-out of its Deployment instead."""
     labels = {"app": ONE}
     container = {"name": ONE, "image": "ledger:1", "resources": {"requests": {"cpu": "100m", "memory": "128Mi"}}}
     template = {"metadata": {"labels": labels}, "spec": {"containers": [container]}}
@@ -85,7 +85,8 @@ def one_replica() -> list[Json]:
 
 
 def policies_that_guard_moves() -> list[Json]:
-    """What must stand before any pod is moved: of deploy/kubernetes/moves.yaml, what the embedded world reads."""
+    """What must exist before any pod is moved: the part of deploy/kubernetes/moves.yaml that the embedded world
+    reads."""
     message = f"{GUARD} lets a worker change nothing of a Deployment but the annotations of a move"
     specs: list[Json] = [
         {"failurePolicy": "Fail", "validations": [{"expression": "false", "message": message}]},
@@ -98,7 +99,7 @@ def policies_that_guard_moves() -> list[Json]:
 
 
 def opening_at(moment: float) -> Json:
-    """Nodes may begin to leave for a change from that minute on, for an hour."""
+    """From that minute on, nodes may begin to leave for a change, for an hour."""
     window = {"from": format_time(moment)[11:16], "to": format_time(moment + 3600)[11:16], "reasons": ["Drifted"]}
     return {
         "apiVersion": "dovetail.sh/v1alpha1",

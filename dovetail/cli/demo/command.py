@@ -12,8 +12,8 @@ from dovetail.cli.output import say
 
 
 async def demo(folder: Path, keep: bool = False, change: bool = False) -> None:
-    """Start, play, stop. Raises where anything that the story asserts did not hold. `keep`: stop when interrupted.
-    `change`: the story of a change."""
+    """Start, play, stop. Raises if an assertion of the story fails. `keep`: stop only when interrupted. `change`: the
+    story of a change."""
     if folder.exists():
         shutil.rmtree(folder)
     folder.mkdir(parents=True)
@@ -30,7 +30,7 @@ async def demo(folder: Path, keep: bool = False, change: bool = False) -> None:
 
 
 async def _until_stopped() -> None:
-    """Until Ctrl-C, or until the terminal is closed: what was started must not stay behind."""
+    """Wait for Ctrl-C or the end of the terminal: what was started must not keep running."""
     stop = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)

@@ -94,7 +94,7 @@ class EmbeddedStage:
             "--world",
             str(self.file),
         ]
-        (port,) = free_ports(1)  # one that was killed may hold its own for a while
+        (port,) = free_ports(1)  # a killed one may hold its port for a while
         self.url = f"http://127.0.0.1:{port}"
         worker = self._spawn(
             "worker.log",

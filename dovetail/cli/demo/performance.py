@@ -1,4 +1,4 @@
-"""What every story of the demo has: a stage with a worker on it, facts that are asserted, and words for a reader."""
+"""What the demo's stories share: a stage with a worker, asserted facts, and words for a reader."""
 
 import asyncio
 import os
@@ -15,11 +15,11 @@ from dovetail.model import names
 from dovetail.model.values.json import Json
 
 LOOK_SECONDS = 0.1
-SPEAK_SECONDS = 5.0  # a wait longer than this says that it goes on
+SPEAK_SECONDS = 5.0  # a wait longer than this says that it continues
 
 
 class Performance:
-    """One performance of a story. The first fact that does not hold ends it with an error."""
+    """One performance of a story. The first assertion that fails ends it with an error."""
 
     def __init__(self, stage: Stage) -> None:
         self.stage = stage
@@ -31,11 +31,11 @@ class Performance:
         raise NotImplementedError
 
     async def leave_running(self) -> None:
-        """Something to look at, and how to look at it."""
+        """Leave something to look at, and say how."""
         raise NotImplementedError
 
     async def open(self, *objects: Json) -> None:
-        """Servers, a worker, these objects, and how to look on."""
+        """Start servers and a worker, apply these objects, and say how to follow."""
         for line in await self.stage.prepare():
             self.say(line)
         self.worker = self.stage.start_worker()
@@ -61,7 +61,7 @@ class Performance:
         return sum(1 for p in pods if p.get("status", {}).get("phase") == "Running") >= count
 
     def kill_the_worker(self) -> None:
-        """Without a word, and another one comes."""
+        """Kill it without warning, and start another."""
         assert self.worker is not None
         self.worker.kill()
         self.worker.wait()
@@ -93,7 +93,7 @@ class Performance:
             await asyncio.sleep(LOOK_SECONDS)
 
     async def dovetail(self, *arguments: str) -> None:
-        """Run the command as a person would, and show what it prints."""
+        """Run the command as a person would, and show its output."""
         self.say(f"$ dovetail {' '.join(arguments)}")
         process = await asyncio.create_subprocess_exec(
             *(sys.executable, "-m", "dovetail.cli.main", *arguments),
@@ -121,7 +121,7 @@ class Performance:
             raise CommandFailed(f"temporal {' '.join(arguments)}: {output.decode().strip()}")
 
     def how_to_look(self, node: str) -> None:
-        """What to type while it is left running."""
+        """The commands to try while it is left running."""
         set_by = " ".join(f"{name}={value}" for name, value in self.stage.looks_by().items())
         web_ui = f"Web UI: {self.stage.temporal_ui}" if self.stage.temporal_ui else ""
         lines = ["source .venv/bin/activate", f"export {set_by}", "dovetail status", f"dovetail explain node {node}"]

@@ -1,4 +1,4 @@
-"""Requests to a service of the story: one every moment, to an address that its EndpointSlice calls ready."""
+"""Sends steady requests to a service of the story, at an address that its EndpointSlice calls ready."""
 
 import asyncio
 from contextlib import suppress
@@ -26,15 +26,15 @@ class Requests:
         self._task = asyncio.create_task(self._ask_for_ever())
 
     async def stop(self) -> None:
-        """Raises what the task failed with where the world could not be read."""
+        """Stop; raises the task's error if the world could not be read."""
         if self._task is not None:
             self._task.cancel()
             with suppress(asyncio.CancelledError):
                 await self._task
 
     def without_an_address(self) -> tuple[int, int]:
-        """Of how many states that the EndpointSlice ever had after its first ready address there was none in, and of
-        how many in all: by the world's ledger, which no look misses."""
+        """How many states of the EndpointSlice since its first ready address had no ready one, and how many there were:
+        by the world's ledger, which misses nothing."""
         states = [
             ready_addresses(orjson.loads(entry.detail))
             for entry in self.world.ledger()
@@ -59,7 +59,7 @@ class Requests:
 
 
 def ready_addresses(endpoints: Json) -> list[Json]:
-    """Those to which requests go."""
+    """The addresses that get requests."""
     return [each for each in endpoints.get("endpoints") or [] if each["conditions"]["ready"]]
 
 

@@ -1,7 +1,7 @@
 """Where the demo's story is played: a cluster, a cloud, a Temporal server, workers that can be killed.
 
-The embedded stage stands in this package; the one on a real control plane stands with the test bed, which no product
-code imports.
+The embedded stage is in this package; the one on a real control plane is in the test bed, which no product code
+imports.
 """
 
 import subprocess
@@ -31,7 +31,7 @@ class Stage(Protocol):
     temporal_binary: Path
 
     async def prepare(self) -> list[str]:
-        """Start every server; a line each for the reader."""
+        """Start every server, with a line each for the reader."""
 
     async def apply(self, body: Json) -> None:
         """Create or change an object."""
@@ -55,7 +55,7 @@ class Stage(Protocol):
         """The variables with which `dovetail` finds this stage."""
 
     def start_worker(self) -> "subprocess.Popen[bytes]":
-        """Another worker, as a process of its own."""
+        """Start another worker, as a process of its own."""
 
     async def close(self) -> None:
         """Stop everything."""

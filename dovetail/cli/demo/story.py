@@ -1,8 +1,7 @@
 """The story: pods get nodes, a disruption is called off, a worker is killed, empty nodes leave.
 
-Played on any stage; a person can follow it line by line. Each scene ends with facts that are asserted on the objects
-and on the cloud's own ledger, never on what the workflows say of themselves; the first that does not hold ends the
-story with an error.
+Played on any stage; a person can follow it line by line. Each scene ends with assertions on the objects and on the
+cloud's own ledger, never on what the workflows report of themselves; the first that fails ends the story with an error.
 """
 
 import time
@@ -53,7 +52,7 @@ class DemoStory(Performance):
         await self.hold(await self.one_instance_per_claim(), "one instance was launched per NodeClaim")
 
     async def an_operator_looks(self) -> None:
-        """status, explain and plan: what there is, what it costs, why it stays, what would be done."""
+        """status, explain and plan: what exists, what it costs, why it stays, what would be done."""
         say("")
         self.say("SCENE 2. What an operator types.")
         node = str((await self.stage.objects("Node"))[0]["metadata"]["name"])
@@ -88,7 +87,7 @@ class DemoStory(Performance):
         await self.stage.set_boot_delay(2.0)
 
     async def empty_nodes_go_although_the_worker_is_killed(self) -> None:
-        """Scale to zero; kill -9 in mid-drain; the same workflow goes on."""
+        """Scale to zero; kill -9 in mid-drain; the same workflow continues."""
         say("")
         self.say("SCENE 4. The workload goes; its nodes are empty, are looked at twice 15 s apart, and are disrupted.")
         await self.stage.scale("web", 0)
@@ -109,7 +108,7 @@ class DemoStory(Performance):
         self.asserted.append("no NodeClaim, no Node and no instance is left")
 
     async def leave_running(self) -> None:
-        """The workload comes back, so that there is something to look at; and how to look at it."""
+        """The workload comes back, so that there is something to look at, with instructions."""
         say("")
         self.say("The workload comes back, and everything stays until you press Ctrl-C.")
         await self.stage.scale("web", PODS)

@@ -1,7 +1,7 @@
-"""A Temporal server of one's own: the development server with a database file and the Web UI.
+"""A local Temporal server: the development server with a database file and the Web UI.
 
-Started by the demo, by `make up` and by tests that need a full server; development only. It listens on 127.0.0.1 and is
-stopped by its process id. Where the `temporal` command is not installed the error says how to get it.
+Started by the demo, by `make up` and by tests that need a full server; for development only. It listens on 127.0.0.1
+and is stopped by its process id. If the `temporal` command is not installed, the error says how to get it.
 """
 
 import asyncio
@@ -27,12 +27,12 @@ from dovetail.workflows.converter import DATA_CONVERTER
 START_SECONDS = 30.0
 PORTS: Final = (15_000, 32_000)
 PORT_TRIES: Final = 1_000
-STARTS: Final = 3  # it chooses some of its ports itself, and ends where another program takes one in that moment
+STARTS: Final = 3  # it chooses some of its ports itself, and ends if another program takes one at that moment
 STOP_SECONDS = 10.0
 
 
 class ServerEnded(CommandFailed):
-    """A server that has ended while it was to start."""
+    """The server ended while it was starting."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,18 +42,18 @@ class TemporalServer:
     ui: str
     database: Path
     binary: Path
-    metrics: str = ""  # where it tells its figures
+    metrics: str = ""  # where it serves its metrics
 
     async def client(self) -> Client:
         return await Client.connect(self.address, data_converter=DATA_CONVERTER)
 
     def stop(self) -> None:
-        """Stop it and wait until it has gone."""
+        """Stop it and wait until it has ended."""
         stop_process(self.process)
 
 
 def temporal_binary() -> Path:
-    """The `temporal` command: beside this Python, or on the PATH."""
+    """The `temporal` command: next to this Python, or on the PATH."""
     beside = Path(sys.executable).parent / "temporal"
     found = str(beside) if beside.exists() else shutil.which("temporal")
     if found is None:
@@ -62,10 +62,10 @@ def temporal_binary() -> Path:
 
 
 def free_ports(count: int) -> list[int]:
-    """Ports of 127.0.0.1 that nothing listens on, all different.
+    """Different ports of 127.0.0.1 that nothing listens on.
 
-    They lie below those that systems give to outgoing connections: one of these may be taken between the answer and its
-    use, and a server that finds its port taken ends.
+    They are below those used for outgoing connections: such a port may be taken between this answer and its use, and a
+    server that finds its port taken ends.
     """
     sockets: list[socket.socket] = []
     chance = random.SystemRandom()
@@ -85,7 +85,7 @@ def free_ports(count: int) -> list[int]:
             one.close()
 
 
-# Four partitions of each task queue serve thousands of tasks a second; one takes a fifth less processor time.
+# Four partitions of a task queue serve thousands of tasks a second; one takes a fifth less processor time.
 _ONE_PARTITION: Final = {
     "matching.numTaskqueueReadPartitions": 1,
     "matching.numTaskqueueWritePartitions": 1,
@@ -98,8 +98,9 @@ async def start_temporal(
     limits: Mapping[str, int] = MappingProxyType({}),
     port: int = 0,
 ) -> TemporalServer:
-    """Start one and wait until it answers. Its output goes to a file there; `limits` is dynamic configuration. `port`:
-    where an earlier one of that database was looked for; a free one without it. One that ends at once starts again."""
+    """Start one and wait until it answers. Its output goes to a file in the folder; `limits` is dynamic configuration.
+    `port`: that of an earlier server on this database; without it a free one. A server that ends at once is started
+    again."""
     for _ in range(STARTS - 1):
         try:
             return await _started(folder, database, limits, port)
@@ -116,7 +117,7 @@ async def _started(folder: Path, database: Path | None, limits: Mapping[str, int
     command = [str(binary), "server", "start-dev", "--ip", "127.0.0.1", "--port", str(port)]
     command += ["--ui-port", str(ui_port), "--http-port", str(http_port), "--metrics-port", str(metrics_port)]
     command += ["--db-filename", str(database), "--log-level", "error"]
-    # A write-ahead log: a third less processor time and half the wait of each step; what a killed server wrote stays.
+    # A write-ahead log: a third less processor time and half the wait of each step; a killed server's writes are kept.
     command += ["--sqlite-pragma", "journal_mode=wal", "--sqlite-pragma", "synchronous=1"]
     for key in ALL:
         command += ["--search-attribute", f"{key.name}=Keyword"]
@@ -141,7 +142,8 @@ async def _started(folder: Path, database: Path | None, limits: Mapping[str, int
 
 
 def _environment(folder: Path) -> dict[str, str]:
-    """Without the caller's Temporal profile: the server must not read a configuration meant for clients."""
+    """The environment without the caller's Temporal profile: the server must not read a configuration meant for
+    clients."""
     return {name: value for name, value in os.environ.items() if not name.startswith("TEMPORAL_")}
 
 
@@ -161,7 +163,7 @@ async def _answering(server: TemporalServer) -> None:
 
 
 def stop_process(process: subprocess.Popen[bytes], with_signal: int = signal.SIGTERM) -> None:
-    """Stop a child by its process id; kill it where it does not listen."""
+    """Stop a child by its process id; kill it if it does not react."""
     if process.poll() is None:
         process.send_signal(with_signal)
         try:

@@ -1,4 +1,4 @@
-"""Who gives an order, for the record: the person at this machine, and the name that the API server knows them by."""
+"""Who gives an order, for the record: the person at this machine, and their name at the API server."""
 
 import getpass
 from typing import TYPE_CHECKING
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 async def author(objects: "ClusterObjects") -> str:
-    """Both names, or the one that there is. An order is not held up because nobody can say who gave it."""
+    """Both names, or the one that is known. An unknown author does not hold up an order."""
     try:
         known = await objects.user()
     except Failure:

@@ -1,12 +1,12 @@
-"""`dovetail cancel NODE --reason …`: call a disruption off before its delete.
+"""`dovetail cancel NODE --reason …`: call a disruption off before its claim is deleted.
 
-The NodeClaim is annotated, as a person with kubectl would do it: that holds from this moment on, and a kubeconfig is
-all that is needed. One claim, one node and one namespace are read, whatever the size of the cluster.
+The NodeClaim is annotated, as a person with kubectl would do it: this takes effect at once, and needs only a
+kubeconfig. One claim, one node and one namespace are read, whatever the size of the cluster.
 
-In an embedded world, and with --local, Temporal is asked instead. Where a disruption has begun, the request is sent to
-it as an update, which is answered: cancelled, or too late. With no worker to answer within five seconds it is sent as a
+In an embedded world, and with --local, Temporal is asked instead. If a disruption has begun, the request is sent to it
+as an update, which is answered: cancelled, or too late. If no worker answers within five seconds it is sent as a
 signal, which the server keeps until a worker is back. An unanswered update may still act later and is lost with the
-server, so this never says "not cancelled". Where none has begun, or Temporal cannot be asked, it is the annotation.
+server, so this never says "not cancelled". If none has begun, or Temporal cannot be asked, the annotation is used.
 """
 
 import argparse
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from dovetail.settings.settings import Settings
     from dovetail.wiring.orders import ClusterObjects
 
-HISTORY_SECONDS: Final = 5.0  # for a worker that says what became of a node
+HISTORY_SECONDS: Final = 5.0  # for a worker that says what happened to a node
 
 
 async def cancel(given: argparse.Namespace, settings: "Settings | None") -> None:
@@ -50,7 +50,7 @@ async def cancel(given: argparse.Namespace, settings: "Settings | None") -> None
 
 
 async def _claim_or_its_end(given: argparse.Namespace, objects: "ClusterObjects") -> NodeClaim | None:
-    """The claim of the node; CommandFailed with the moment at which it went, where a worker knows that."""
+    """The claim of the node; CommandFailed with the time at which it left, if a worker knows that."""
     try:
         return await claim_of(objects, given.node)
     except CommandFailed as error:
@@ -59,7 +59,7 @@ async def _claim_or_its_end(given: argparse.Namespace, objects: "ClusterObjects"
 
 
 def _ended(given: argparse.Namespace) -> str:
-    """When it went, by the record; empty where there is none of it, or nobody who says so."""
+    """When it left, by the record; empty if there is no record of it, or no worker answers."""
     from urllib.parse import quote
 
     from dovetail.cli.remote.workers import Workers
@@ -80,7 +80,7 @@ def _ended(given: argparse.Namespace) -> str:
 
 
 async def _by_annotation(objects: "ClusterObjects", order: CancelOrder, claim: NodeClaim | None) -> None:
-    """Write it on the claim, and wait for the answer."""
+    """Write the request on the claim, and wait for the answer."""
     if claim is None:
         raise CommandFailed(f"{order.node}: it belongs to no NodeClaim, and is not ours to disrupt")
     if claim.deleting_since is not None:

@@ -1,4 +1,4 @@
-"""`dovetail cancel` where a cluster's name is given: of the disruption that runs, asked of Temporal."""
+"""`dovetail cancel` with a cluster's name: cancels the running disruption through Temporal."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -40,7 +40,7 @@ _NOT_ASKED: Final = MetadataChange(annotations=dict.fromkeys(names.REPLACE_ANNOT
 
 
 async def by_message(settings: Settings, objects: ClusterObjects, order: CancelOrder, find: Find) -> None:
-    """Ask Temporal, and annotate where it cannot be asked or has nothing to call off yet. `find`: the node's claim."""
+    """Ask Temporal, or annotate if it cannot be asked or has nothing to call off yet. `find`: the node's claim."""
     target = Target(cluster=order.cluster, uid=await uid_of(objects))
     try:
         client = await connect(settings)
@@ -58,7 +58,7 @@ async def by_message(settings: Settings, objects: ClusterObjects, order: CancelO
 
 
 async def _asked(client: Client, objects: ClusterObjects, order: CancelOrder, claim: NodeClaim | None) -> None:
-    """By what Temporal knows: a disruption that runs, a plan that is held, or nothing."""
+    """Act on what Temporal knows: a running disruption, a held plan, or nothing."""
     handle = await disruption_of(client, order, claim)
     if handle is not None:
         await _no_longer_asked(objects, claim)
@@ -76,13 +76,13 @@ async def _asked(client: Client, objects: ClusterObjects, order: CancelOrder, cl
 
 
 async def _no_longer_asked(objects: ClusterObjects, claim: NodeClaim | None) -> None:
-    """Take a request to replace the node back first, so that it is not begun again after its rest."""
+    """First withdraw a request to replace the node, so that it does not begin again after its rest."""
     if claim is not None and names.REPLACE in claim.annotations:
         await revise_claim(objects.claims, claim, lambda _: _NOT_ASKED)
 
 
 async def _call_off(handle: Disruption, order: CancelOrder) -> None:
-    """Ask the disruption that runs."""
+    """Ask the running disruption to cancel."""
     node = order.node
     try:
         async with asyncio.timeout(ANSWER_SECONDS):
@@ -93,7 +93,7 @@ async def _call_off(handle: Disruption, order: CancelOrder) -> None:
         message = cause.message if isinstance(cause, ApplicationError) else str(cause)
         raise CommandFailed(f"{node}: not cancelled: {message}; {how_far(node)}") from None
     except (TimeoutError, WorkflowUpdateRPCTimeoutOrCancelledError, RPCError) as error:
-        # The SDK turns the cancellation that our own timeout causes into an error of its own.
+        # The SDK turns the cancellation caused by our timeout into an error of its own.
         if isinstance(error, RPCError) and error.status == RPCStatusCode.NOT_FOUND:
             raise CommandFailed(f"{node}: its disruption has already ended ({handle.id})") from None
         await handle.signal("cancel", args=order.asked)
@@ -103,7 +103,7 @@ async def _call_off(handle: Disruption, order: CancelOrder) -> None:
 
 
 async def _say_undone(handle: Disruption, order: CancelOrder) -> None:
-    """Wait until everything is taken back."""
+    """Wait until everything is undone."""
     try:
         record = await handle.result()
     except WorkflowFailureError as error:
@@ -114,7 +114,8 @@ async def _say_undone(handle: Disruption, order: CancelOrder) -> None:
 
 
 async def disruption_of(client: Client, order: CancelOrder, claim: NodeClaim | None) -> Disruption | None:
-    """The disruption that owns the node's mark; before the mark, the one of this cluster that was started for it."""
+    """The disruption that owns the node's mark; before there is a mark, the one that this cluster started for the
+    node."""
     owner = claim.annotations.get(names.OWNER, "") if claim else ""
     if is_of(order.cluster, owner):
         return _handle(client, owner)
@@ -130,11 +131,11 @@ def _handle(client: Client, identity: str) -> Disruption:
 
 
 async def _is_held(client: Client, cluster: str, claim: NodeClaim) -> bool:
-    """Whether a plan of the Scheduler that waits for its second look would take it."""
+    """Whether a plan that the Scheduler holds for its second look would take the node."""
     try:
         async with asyncio.timeout(ANSWER_SECONDS):
             handle = client.get_workflow_handle(scheduler_id(cluster))
             state = await handle.query("status", result_type=SchedulerState)
     except (TimeoutError, RPCError, WorkflowQueryRejectedError):
-        return True  # nobody can say: what is written on the claim holds for what plans next
+        return True  # unknown: what is written on the claim applies to later plans
     return claim.uid in {t.claim_uid for held in state.held for c in held.plan.commands for t in c.targets}

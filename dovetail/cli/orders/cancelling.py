@@ -1,4 +1,4 @@
-"""A cancel as it is written on a NodeClaim, and what is said of it."""
+"""A cancel request as written on a NodeClaim, and the words about it."""
 
 import asyncio
 import time
@@ -32,12 +32,12 @@ class CancelOrder:
 
     @property
     def asked(self) -> tuple[str, str]:
-        """The reason and its author, for the record."""
+        """The reason and its author."""
         return self.reason, person()
 
 
 def too_late(order: CancelOrder, claim: NodeClaim) -> CommandFailed:
-    """It is being deleted, and nothing calls that off."""
+    """The claim is being deleted, and nothing can call that off."""
     since = claim.deleting_since or time.time()
     ago = duration_text(max(0, round(time.time() - since)))
     when = f"was deleted at {format_time(since)}, {ago} ago"
@@ -58,7 +58,8 @@ async def annotate(objects: "ClusterObjects", order: CancelOrder, claim: NodeCla
 
 
 async def say_dropped(objects: "ClusterObjects", order: CancelOrder, claim: NodeClaim, words: str) -> None:
-    """Wait for the Caretaker's answer, which takes the annotation off, without an end or for as long as one takes."""
+    """Wait, without a limit or for as long as an answer takes, until the Caretaker answers by removing the
+    annotation."""
     try:
         async with asyncio.timeout(None if order.wait else ANSWER_SECONDS):
             while True:
@@ -76,7 +77,7 @@ async def say_dropped(objects: "ClusterObjects", order: CancelOrder, claim: Node
 
 
 async def claim_of(objects: "ClusterObjects", node: str) -> NodeClaim | None:
-    """The claim of a node, found by either name; None for a node that names none as its owner."""
+    """The claim of a node, found by either name; None if the node names no claim as its owner."""
     claim = await objects.claims.read(node)
     if claim is not None:
         return claim

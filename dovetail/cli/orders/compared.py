@@ -12,7 +12,7 @@ from dovetail.settings.settings import Settings
 
 
 async def compare(settings: Settings, uid: str) -> None:
-    """OtherCluster where Temporal says in time that they are another's."""
+    """Raise OtherCluster if Temporal says in time that they are another's."""
     with contextlib.suppress(TemporalUnusable, TimeoutError, RPCError):
         client = await connect(settings)
         async with asyncio.timeout(ANSWER_SECONDS):

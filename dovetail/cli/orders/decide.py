@@ -1,7 +1,7 @@
-"""`dovetail decide NODE force|wait 6h|cancel`: answer a drain that something holds.
+"""`dovetail decide NODE force|wait 6h|cancel`: answer for a drain that something holds.
 
-The answer is an annotation on the NodeClaim, as a person with kubectl would write it. The step that drains takes it off
-and does what it says; an Event tells what became of it.
+The answer is an annotation on the NodeClaim, as a person with kubectl would write it. The draining step removes it and
+does what it says; an Event reports the result.
 """
 
 import argparse
@@ -57,7 +57,7 @@ async def _decide(given: argparse.Namespace, settings: "Settings | None") -> Non
 
 
 def _refuse_in_vain(node: str, claim: "NodeClaim", do: str) -> None:
-    """What nobody would answer is not written: it would wait for the next drain."""
+    """Refuse to write what no step would read now: it would wait for the next drain."""
     from dovetail.cli.orders.cancelling import CancelOrder, too_late
     from dovetail.model import names
     from dovetail.termination.ladder import began_at, clock_of

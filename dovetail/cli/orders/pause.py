@@ -1,7 +1,7 @@
-"""`dovetail pause` and `dovetail resume`: what is begun, for one NodePool or for all.
+"""`dovetail pause` and `dovetail resume`: stop beginning things for one NodePool or for all, and go on again.
 
-A pause is written on Kubernetes objects and nowhere else, so that it needs neither a worker nor Temporal, and kubectl
-can do the same. Where Temporal answers, the workflows of CLUSTER_NAME must be this cluster's before that.
+A pause is written only on Kubernetes objects, so that it needs neither a worker nor Temporal, and kubectl can do the
+same. If Temporal answers, the workflows of CLUSTER_NAME must first prove to be this cluster's.
 """
 
 import argparse
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 
 async def pause(given: argparse.Namespace, settings: "Settings | None") -> None:
-    """Write the pause, added to the one that is there."""
+    """Add the pause to an existing one."""
     seconds = _seconds(given.lasts)
     async with opened_objects(given, settings) as objects:
         target = await checked_target(settings, objects, given)
@@ -56,7 +56,7 @@ async def pause(given: argparse.Namespace, settings: "Settings | None") -> None:
             reason=given.reason,
         )
         written = await _changed(objects, given.pool, lambda known: joined(known, new))
-    assert written is not None  # what is joined is never nothing
+    assert written is not None  # joined pauses are never empty
     say(f"{written.where}: {written.words} paused {written.says}")
     if Activity.LAUNCHES not in written.what:
         say("nodes are still launched for pending pods")
@@ -64,8 +64,8 @@ async def pause(given: argparse.Namespace, settings: "Settings | None") -> None:
 
 
 async def resume(given: argparse.Namespace, settings: "Settings | None") -> None:
-    """End the pause, or what is named of it; and, of a NodePool, the stop of its launches. All ends what all began, the
-    pause of drains beside it: nobody who resumes all means to leave drains held."""
+    """End the pause, or the named part of it; and, for a NodePool, the stop of its launches. Resuming all ends the
+    pause of all, including that of drains: nobody who resumes all means to leave drains held."""
     what, pool = given.what or "", given.pool
     named = _named(what) if what not in ("", "all") else EVERYTHING | {Activity.DRAINS}
     async with opened_objects(given, settings) as objects:
@@ -86,7 +86,7 @@ async def resume(given: argparse.Namespace, settings: "Settings | None") -> None
 
 
 def _ended(found: list[Pause], left: Pause | None, pool: str, stopped: list[str]) -> list[str]:
-    """What was resumed, in lines."""
+    """The lines that say what was resumed."""
     where = f"NodePool {pool}" if pool else "all NodePools"
     lines = [f"{where}: the pause of {known.words} is over, which was {known.says}" for known in found]
     if left is not None:
@@ -117,7 +117,7 @@ def _named(word: str) -> frozenset[Activity]:
 async def _changed(
     objects: "ClusterObjects", pool: str, change: Callable[[Pause | None], Pause | None]
 ) -> Pause | None:
-    """The pause of the pool, or of all, after the change; written only where it differs."""
+    """The pause of the pool, or of all, after the change; written only if it differs."""
     for _ in range(TRIES):
         carrier = await _carrier(objects, pool)
         known = pause_in(carrier.annotations, pool, time.time())
@@ -146,7 +146,7 @@ async def _annotated(objects: "ClusterObjects", carrier: NodePool | Namespace, a
 
 
 async def _resume_launches(objects: "ClusterObjects", name: str) -> str:
-    """Take the brake's stop off the pool, in words. Empty where it was not stopped."""
+    """Remove the brake's stop from the pool; returns words, empty if it was not stopped."""
     pool = await objects.pools.read(name)
     stop = stop_of(pool) if pool is not None else None
     if pool is None or stop is None:
@@ -161,8 +161,8 @@ async def _resume_launches(objects: "ClusterObjects", name: str) -> str:
 
 
 async def _resume_replacements(objects: "ClusterObjects", name: str) -> str:
-    """Forget replacements of the pool that were not ready in time, and consolidation that came back, in words. Empty
-    where nothing was held for them."""
+    """Forget the pool's replacements that were not ready in time, and consolidated nodes that came back; returns words,
+    empty if nothing was held for them."""
     pool = await objects.pools.read(name)
     known = {names.BREAKER: None, names.RETURNED_MOVES: None}
     if pool is None or not known.keys() & pool.annotations.keys():

@@ -1,11 +1,11 @@
 """`dovetail replace`: a new node first, then the drain of the old one, within the budgets.
 
-It is asked for by an annotation on the NodeClaim, as a person with kubectl would do it, and carried out by the workers
-as a disruption like any other: Events answer, `dovetail cancel` calls it off. The annotation holds until then, so that
-a node that may not go yet goes when it may. `--now` waits for no new node and no budget of the NodePool; the drain
-keeps to PodDisruptionBudgets all the same, and until it is over a cancel brings the node back.
+The request is an annotation on the NodeClaim, as a person with kubectl would write it, and the workers carry it out as
+a disruption like any other: Events answer, `dovetail cancel` calls it off. The annotation stays until then, so that a
+node that may not leave yet leaves when it may. `--now` waits for no new node and no budget of the NodePool; the drain
+still respects PodDisruptionBudgets, and until it is over a cancel keeps the node.
 
-All names are looked up before the first is written: a name that was mistyped takes nothing along.
+All names are looked up before anything is written, so that with a mistyped name nothing happens.
 """
 
 import argparse
@@ -30,7 +30,7 @@ LOOK_SECONDS: Final = 1.0
 
 @dataclass(slots=True, kw_only=True)
 class ReplacementProgress:
-    """One node on its way."""
+    """The progress of one node."""
 
     node: str
     claim: str
@@ -85,7 +85,7 @@ async def _replace(given: argparse.Namespace, settings: "Settings | None") -> No
 
 
 async def _chosen(given: argparse.Namespace, settings: "Settings | None") -> list[str]:
-    """The NodeClaims that are listed with those labels, or of that pool, but for those that are on their way out."""
+    """The NodeClaims with those labels, or of that pool, except those already leaving."""
     from dovetail.answers.status.answer import NOT_OURS
     from dovetail.answers.status.nodes_text import chosen
 
@@ -103,7 +103,7 @@ async def _chosen(given: argparse.Namespace, settings: "Settings | None") -> lis
 
 
 def _listed(given: argparse.Namespace) -> "Document":
-    """All nodes, as a worker has them."""
+    """All nodes, from a worker."""
     from dovetail.cli.remote.workers import Workers
 
     workers = Workers(where_of(given))
@@ -121,8 +121,8 @@ async def _listed_here(settings: "Settings") -> "Document":
 
 
 async def _claims_of(objects: "ClusterObjects", nodes: Iterable[str]) -> dict[str, "NodeClaim"]:
-    """The NodeClaim of each, by the first name that it was called by; CommandFailed before anything is written where
-    one of them cannot be replaced."""
+    """The NodeClaim of each, by the first name given for it; CommandFailed before anything is written if one of them
+    cannot be replaced."""
     from dovetail.cli.orders.cancelling import claim_of
 
     found: dict[str, NodeClaim] = {}
@@ -146,7 +146,7 @@ def _say_meant(claims: Mapping[str, "NodeClaim"]) -> None:
 
 
 async def _warn(objects: "ClusterObjects", claims: Iterable["NodeClaim"]) -> None:
-    """Say which replacements of their NodePools have failed, which hold others: a request is not held by them."""
+    """Say which replacements of their NodePools have failed; they hold up others, but not a person's request."""
     from dovetail.model import names
     from dovetail.model.remembered.breakers import open_breakers
 
@@ -176,7 +176,7 @@ async def _ask(
 
 
 def _when(given: argparse.Namespace) -> str:
-    """When it begins, in words."""
+    """When the replacement begins, in words."""
     if given.now:
         return "the drain begins at the workers' next look, within seconds"
     return "a new node starts as soon as budgets and pauses let the old one go, within seconds where they do"
@@ -187,7 +187,7 @@ def _too_late(node: str, claim: "NodeClaim") -> CommandFailed:
 
 
 async def _watch(objects: "ClusterObjects", asked: list[ReplacementProgress]) -> None:
-    """Say each step once, until all have gone; CommandFailed where one is not asked for any more."""
+    """Report each step once, until all nodes have left; CommandFailed if one is no longer asked for."""
     from asyncio import sleep
 
     left, taken_back = list(asked), []
@@ -212,7 +212,7 @@ _BACK: Final = "stays: the request was taken back"
 
 
 def _step(each: ReplacementProgress, claim: "NodeClaim | None") -> str:
-    """Where it is, in words."""
+    """The node's present step, in words."""
     from dovetail.model import names
 
     if claim is None or claim.uid != each.uid:

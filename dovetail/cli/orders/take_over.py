@@ -1,8 +1,8 @@
 """`dovetail take-over --from UID`: this cluster takes the place of another one of its name.
 
-For a cluster that was rebuilt. What runs in Temporal under the name belongs to the cluster that is gone: its workflows
-wait for claims and nodes that are not here. They are ended, and the Scheduler begins anew as this cluster's. Nothing is
-done while a worker of the other one still asks for work. Instances of the other one are left alone.
+For a cluster that was rebuilt. What runs in Temporal under the name belongs to the former cluster: its workflows wait
+for claims and nodes that do not exist here. They are terminated, and the Scheduler begins anew for this cluster.
+Nothing is done while a worker of the former cluster still polls. Its instances are left alone.
 """
 
 import time
@@ -47,7 +47,7 @@ async def take_over(client: Client, world: World, settings: Settings, theirs: st
 
 
 async def _refuse_beside_workers(client: Client, cluster: str) -> None:
-    queues = ("control", "plan")  # a worker of either role polls one of them for steps
+    queues = ("control", "plan")  # workers of either role poll one of them for steps
     found = [name for queue in queues for name in await pollers_of(client, task_queue(cluster, queue), TYPE_ACTIVITY)]
     if found:
         raise CommandFailed(
@@ -57,14 +57,14 @@ async def _refuse_beside_workers(client: Client, cluster: str) -> None:
 
 
 async def _begin_anew(client: Client, settings: Settings, ours: str) -> None:
-    """The Scheduler last: with it the name is this cluster's, and until then all can be repeated."""
+    """Replace the Scheduler last: that makes the name this cluster's, and until then everything can be repeated."""
     state = first_state(settings, ours, time.time())
     replacing = WorkflowIDConflictPolicy.TERMINATE_EXISTING
     await start_singleton(client, SCHEDULER, scheduler_id(settings.cluster), state, replacing)
 
 
 async def _end(client: Client, cluster: str) -> int:
-    """Terminate all that runs under the name but the Scheduler, which the new one replaces; how many there were."""
+    """Terminate all that runs under the name except the Scheduler, which the new one replaces; returns how many."""
     running = {identity for identity in singletons_of(cluster) if identity != scheduler_id(cluster)}
     async for found in client.list_workflows(query_of(cluster, "ExecutionStatus = 'Running'")):
         running.add(found.id)
@@ -77,6 +77,6 @@ async def _terminate(client: Client, identity: str) -> int:
         await client.get_workflow_handle(identity).terminate(WHY)
     except RPCError as error:
         if error.status == RPCStatusCode.NOT_FOUND:
-            return 0  # it has ended, or never was
+            return 0  # it has ended, or never existed
         raise
     return 1

@@ -1,11 +1,11 @@
 """Which cluster a person's order is for: named in the answer, and compared before anything is written.
 
-The kubeconfig leads to one cluster and CLUSTER_NAME names one; a person who works on several has soon mixed them up.
-The workers behind the kubeconfig say which name they serve. Where settings are loaded anyway, the UID of the namespace
-kube-system says which cluster the API server is of, and the Scheduler says to which it belongs. Where the two differ
-nothing is done. Where nobody can be asked the order is carried out all the same, because an order is given when
-something is amiss; its answer names the UID in any case. So it is for a person who may annotate a NodePool or a
-NodeClaim and not read that Namespace: then the answer says so.
+The kubeconfig leads to one cluster and CLUSTER_NAME names one; a person who works on several easily mixes them up. The
+workers behind the kubeconfig say which name they serve. If settings are loaded anyway, the UID of the namespace
+kube-system identifies the API server's cluster, and the Scheduler says to which it belongs. If the two differ nothing
+is done. If nobody can be asked the order is carried out all the same, because orders are given when something is wrong;
+the answer names the UID in any case. The same holds for a person who may annotate a NodePool or a NodeClaim but not
+read that Namespace: then the answer says so.
 """
 
 import argparse
@@ -25,21 +25,21 @@ if TYPE_CHECKING:
     from dovetail.wiring.orders import ClusterObjects
 
 
-ASK_SECONDS: Final = 3.0  # for a worker that says which cluster it serves
+ASK_SECONDS: Final = 3.0  # to wait for a worker that says which cluster it serves
 
 
 class OtherWorkers(CommandFailed):
-    """The workers of this kubeconfig serve another cluster than the one that was named."""
+    """The workers of this kubeconfig serve another cluster than the named one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Target:
-    cluster: str  # CLUSTER_NAME, else the context of the kubeconfig; empty where there is neither
-    uid: str  # empty where this person may not read it
+    cluster: str  # CLUSTER_NAME, else the context of the kubeconfig; empty if there is neither
+    uid: str  # empty if this person may not read it
 
     @property
     def words(self) -> str:
-        """For the answer to the person."""
+        """The cluster's name and UID for the answer."""
         name = f"cluster {self.cluster}" if self.cluster else "cluster"
         known = f"UID {self.uid} of kube-system" if self.uid else "its UID may not be read: not compared"
         return f"{name} ({known})"
@@ -56,7 +56,7 @@ async def uid_of(objects: "ClusterObjects") -> str:
 async def checked_target(
     settings: "Settings | None", objects: "ClusterObjects", given: argparse.Namespace | None = None
 ) -> Target:
-    """The cluster of these objects; OtherWorkers or OtherCluster where what is named belongs to another one."""
+    """The cluster of these objects; OtherWorkers or OtherCluster if the name belongs to another one."""
     cluster = settings.cluster if settings is not None else _named(given)
     name = cluster or (context_of(given) if given is not None else "")
     if settings is None and given is not None and cluster:
@@ -77,7 +77,7 @@ def _named(given: argparse.Namespace | None) -> str:
 
 
 def _check_workers(given: argparse.Namespace, cluster: str) -> None:
-    """The trend is an answer that no worker has to look for."""
+    """Ask for the trend, which costs a worker no look."""
     from dovetail.cli.remote.workers import Workers
 
     try:

@@ -1,7 +1,7 @@
-"""Where a person's order is carried out: over the connection of the kubeconfig, or in an embedded world.
+"""The objects on which a person's order is written: through the kubeconfig, or in an embedded world.
 
-Settings are loaded where a world is given, or --local, because then the world and Temporal are asked as well. A
-kubeconfig alone is enough for the rest, and nothing else is loaded for it.
+Settings are loaded if a world or --local is given, because then the world and Temporal are asked as well. Otherwise a
+kubeconfig is enough, and nothing else is loaded.
 """
 
 import argparse
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 
 
 def is_alone(given: argparse.Namespace) -> bool:
-    """Whether a kubeconfig is all that the order needs."""
+    """Whether the order needs only a kubeconfig."""
     return not any((getattr(given, "world", None), os.environ.get("DOVETAIL_WORLD"), given.local))
 
 
 @asynccontextmanager
 async def opened_objects(given: argparse.Namespace, settings: "Settings | None") -> AsyncIterator["ClusterObjects"]:
-    """The objects that orders are written on."""
+    """The objects on which orders are written."""
     if settings is not None and settings.world is not None:
         from dovetail.wiring.world import simulated_objects
 
@@ -44,7 +44,7 @@ async def opened_objects(given: argparse.Namespace, settings: "Settings | None")
 
 
 def context_of(given: argparse.Namespace) -> str:
-    """By what a person calls the cluster: the context of the kubeconfig; empty where there is none to be read."""
+    """A person's name for the cluster: the context of the kubeconfig; empty if none can be read."""
     from dovetail.answers.failures import CommandFailed
     from dovetail.cli.remote.kubeconfig import context_name
 

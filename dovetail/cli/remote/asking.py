@@ -1,4 +1,4 @@
-"""The arguments of every command that asks a worker, and when it looks for itself instead."""
+"""The arguments of every command that asks a worker, and when it works without one."""
 
 import argparse
 import os
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def add_place(command: argparse.ArgumentParser, *, namespace: bool = True) -> None:
-    """Which cluster, and where its workers are. Without `namespace`, -n is the command's own."""
+    """Add the options for the cluster and its workers. Without `namespace`, -n is the command's own."""
     command.add_argument("--context", default="", help="the context of the kubeconfig (DOVETAIL_CONTEXT)")
     command.add_argument(
         "--service",
@@ -36,7 +36,7 @@ def add_place(command: argparse.ArgumentParser, *, namespace: bool = True) -> No
 
 
 def where_of(given: argparse.Namespace) -> "Where":
-    """From the arguments, then the environment."""
+    """The place from the arguments, then from the environment."""
     from dovetail.cli.remote.workers import Where
 
     named = getattr(given, "kubeconfig", None)
@@ -50,20 +50,20 @@ def where_of(given: argparse.Namespace) -> "Where":
 
 
 def url_of(given: argparse.Namespace) -> str:
-    """The address of a worker that is asked itself; empty where the API server's proxy is the way."""
+    """The address of a worker to ask directly; empty to go through the API server's proxy."""
     return getattr(given, "url", "") or os.environ.get("DOVETAIL_URL", "")
 
 
 def looks_itself(given: argparse.Namespace) -> bool:
-    """Whether no worker is asked: --local or --json, or a file to look at. A worker that is named by its address is
-    asked also where the variables of an embedded world are set."""
+    """Whether no worker is asked: --local or --json, or a file to look at. A worker given by its address is asked even
+    if the variables of an embedded world are set."""
     files = (getattr(given, "world", None), getattr(given, "snapshot", None))
     here = bool(given.local or getattr(given, "json", False) or any(files))
     return here or (bool(os.environ.get("DOVETAIL_WORLD")) and not url_of(given))
 
 
 def asked(given: argparse.Namespace) -> int | None:
-    """The exit code of the answer of a worker; None where the command is to look for itself."""
+    """The exit code of a worker's answer; None if the command should work without one."""
     remote: Remote | None = getattr(given, "remote", None)
     if remote is None or looks_itself(given):
         return None
@@ -77,7 +77,7 @@ def asked(given: argparse.Namespace) -> int | None:
             workers.close()
     except NoWorkerAnswers as error:
         if not (getattr(given, "cluster", None) or os.environ.get("CLUSTER_NAME")):
-            unasked: Unasked | None = getattr(given, "unasked", None)  # of an answer that has a part without workers
+            unasked: Unasked | None = getattr(given, "unasked", None)  # for answers that have a part without workers
             if unasked is not None:
                 return unasked(given, str(error))
             raise CommandFailed(f"no worker could be asked: {error}") from None

@@ -1,4 +1,4 @@
-"""Who we are to the API server: certificates, tokens, passwords, or what a program of the kubeconfig says."""
+"""Our identity to the API server: certificates, tokens, passwords, or the output of a program in the kubeconfig."""
 
 import base64
 import json
@@ -22,7 +22,7 @@ PROGRAM_SECONDS: Final = 60.0  # a person may have to log in
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RemoteIdentity:
-    """The header that says who we are, and a client's certificate with its key, both PEM; each may be empty."""
+    """The header that identifies us, and a client's certificate with its key, both PEM; each may be empty."""
 
     authorization: str = ""
     certificate: str = ""
@@ -30,7 +30,7 @@ class RemoteIdentity:
 
 
 def identity_of(access: Access) -> RemoteIdentity:
-    """By certificate, token, password or program, as the user's entry says."""
+    """The identity by certificate, token, password or program, as the user's entry says."""
     user = access.user
     if user.get("exec"):
         return _of_program(access, user["exec"])
@@ -56,7 +56,7 @@ def _authorization(user: Entry) -> str:
 
 
 def _content(entry: Entry, key: str) -> str:
-    """The PEM of NAME-data, or of the file that NAME names."""
+    """The PEM in NAME-data, or in the file that NAME names."""
     data = entry.get(f"{key}-data")
     if data:
         try:
@@ -94,7 +94,7 @@ def _of_program(access: Access, wanted: Entry) -> RemoteIdentity:
 
 
 def trust_of(access: Access, identity: RemoteIdentity) -> "ssl.SSLContext":
-    """How the server is recognised, and the certificate that we show."""
+    """TLS settings: how the server is verified, and the certificate that we present."""
     import ssl
 
     from dovetail.cli.remote.named_server import NamedServer
@@ -120,7 +120,7 @@ def trust_of(access: Access, identity: RemoteIdentity) -> "ssl.SSLContext":
 
 @contextmanager
 def _file(text: str) -> Iterator[str]:
-    """A file that only we may read, for as long as the block lasts: TLS takes a certificate from nowhere else."""
+    """A file that only we may read, for as long as the block lasts: TLS takes certificates only from files."""
     with tempfile.NamedTemporaryFile("w") as file:
         file.write(text)
         file.flush()
@@ -128,7 +128,7 @@ def _file(text: str) -> Iterator[str]:
 
 
 def proxy_of(access: Access, environment: Mapping[str, str] | None = None) -> str:
-    """The proxy on the way to the server: the cluster's own, else the environment's; empty where there is none."""
+    """The proxy on the way to the server: the cluster's own, else the environment's; empty if there is none."""
     if access.cluster.get("proxy-url"):
         return str(access.cluster["proxy-url"])
     known: Mapping[str, Any] = os.environ if environment is None else environment

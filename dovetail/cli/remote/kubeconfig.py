@@ -19,7 +19,7 @@ Entry = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Access:
-    """Where the API server is, and who we are to it: the entries of the kubeconfig, with absolute paths."""
+    """Where the API server is, and our identity there: the entries of the kubeconfig, with absolute paths."""
 
     server: str
     namespace: str
@@ -35,7 +35,7 @@ def files_of(named: str) -> list[Path]:
 
 
 def access(named: str, context: str) -> Access:
-    """The access that a context gives; CommandFailed where it cannot be read, with the file and the field."""
+    """The access that a context gives; CommandFailed, with the file and the field, if it cannot be read."""
     files = files_of(named)
     if not any(file.is_file() for file in files) and not named and SERVICE_ACCOUNT.is_dir():
         return _of_pod()
@@ -50,12 +50,12 @@ def access(named: str, context: str) -> Access:
 
 
 def context_name(named: str, context: str) -> str:
-    """The context that is meant; CommandFailed where it cannot be read."""
+    """The chosen context; CommandFailed if it cannot be read."""
     return _chosen(files_of(named), context)[1]
 
 
 def _chosen(files: list[Path], context: str) -> tuple[dict[str, Any], str, str]:
-    """What the files say together, the context, and the files as they are called in messages."""
+    """The merged files, the context, and the files' names for messages."""
     there = [file for file in files if file.is_file()]
     if not there:
         raise CommandFailed(f"kubeconfig {os.pathsep.join(map(str, files))}: there is no such file")

@@ -1,4 +1,4 @@
-"""Requests to the API server, one connection for all of a command's."""
+"""Requests to the API server: one connection for all requests of a command."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -27,7 +27,7 @@ class Reply:
 
     @property
     def message(self) -> str:
-        """What a refusal says, in one line."""
+        """The message of a refusal, in one line."""
         if "json" in self.kind:
             try:
                 found = json.loads(self.text)
@@ -39,7 +39,7 @@ class Reply:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sent:
-    """What a request has beside its path."""
+    """What a request has besides its path."""
 
     method: str = "GET"
     body: bytes | None = None
@@ -54,12 +54,12 @@ class Link:
 
     def __init__(self, access: Access, seconds: float = SECONDS) -> None:
         self.access = access
-        self._seconds = seconds  # that a connection and an answer may take
+        self._seconds = seconds  # for a connection, and for an answer
         self._identity: RemoteIdentity | None = None
         self._connection: http.client.HTTPConnection | None = None
 
     def get(self, path: str) -> Reply:
-        """One GET; CommandFailed where the server cannot be reached."""
+        """One GET; CommandFailed if the server cannot be reached."""
 
         def whole(answer: "http.client.HTTPResponse") -> Reply:
             text = answer.read().decode("utf-8", "replace")
@@ -68,7 +68,7 @@ class Link:
         return self._asked(path, whole)
 
     def send(self, method: str, path: str, body: bytes | None = None, kind: str = "") -> tuple[int, str]:
-        """One request of any kind: status and text of its answer. Credentials that are refused are read once more."""
+        """One request of any kind: status and text of its answer. Refused credentials are read once more."""
         headers = {"Content-Type": kind} if kind else {}
         status, text = self._sent(method, path, body, headers)
         if status == 401:
@@ -84,7 +84,7 @@ class Link:
         return self._asked(path, whole, Sent(method=method, body=body, headers=headers))
 
     def opened(self, path: str, headers: Mapping[str, str]) -> "http.client.HTTPResponse":
-        """One GET whose answer is still to be read; CommandFailed where the server cannot be reached."""
+        """One GET whose answer is still to be read; CommandFailed if the server cannot be reached."""
         return self._asked(path, lambda answer: answer, Sent(headers=headers))
 
     def _asked(self, path: str, read: "Callable[[http.client.HTTPResponse], Read]", sent: Sent = PLAIN) -> "Read":
@@ -123,7 +123,7 @@ def _named(identity: RemoteIdentity) -> Mapping[str, str]:
 
 
 def connected(access: Access, identity: RemoteIdentity, seconds: float) -> "http.client.HTTPConnection":
-    """A connection, through a proxy where one is named; nothing is sent yet."""
+    """A connection, through a proxy if one is named; nothing is sent yet."""
     import http.client
 
     url, proxy = urlsplit(access.server), proxy_of(access)

@@ -1,11 +1,11 @@
-"""Trust in a server whose certificate bears another name than its address (`tls-server-name` of a kubeconfig)."""
+"""Trust in a server whose certificate has another name than its address (`tls-server-name` of a kubeconfig)."""
 
 import ssl
 from typing import Any, Self
 
 
 class NamedServer(ssl.SSLContext):
-    """The server must show a certificate for that name, whatever address it was reached at."""
+    """The server must present a certificate for that name, whatever its address."""
 
     name: str
 
@@ -15,5 +15,5 @@ class NamedServer(ssl.SSLContext):
         return made
 
     def wrap_socket(self, *arguments: Any, **named: Any) -> ssl.SSLSocket:
-        """`http.client` names the address."""
+        """Use our name instead of the address that `http.client` passes."""
         return super().wrap_socket(*arguments, **{**named, "server_hostname": self.name})

@@ -1,4 +1,4 @@
-"""The workers behind the API server: which Service they stand behind, and what is wrong where none answers."""
+"""The workers behind the API server: which Service leads to them, and what is wrong if none answers."""
 
 import re
 from collections.abc import Mapping
@@ -12,9 +12,9 @@ from dovetail.cli.output import NoWorkerAnswers
 from dovetail.cli.remote.kubeconfig import Access, access
 from dovetail.cli.remote.link import SECONDS, Link, Reply
 
-NAMESPACES: Final = ("dovetail", "kube-system")  # where the Service is looked for, in this order
+NAMESPACES: Final = ("dovetail", "kube-system")  # in which the Service is looked for, in this order
 SERVICE: Final = "dovetail"
-PORTS: Final = ("http-api", "http-metrics")  # the second of a worker whose questions have no port of their own
+PORTS: Final = ("http-api", "http-metrics")  # the second if a worker's questions have no port of their own
 API: Final = "/api/v1/"
 DIRECT: Final = ""  # no Service: the worker itself
 
@@ -23,13 +23,13 @@ _SERVICE: Final = re.compile(r"(?:([a-z0-9.-]+)/)?([a-z0-9.-]+)(?::([a-z0-9-]+))
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Where:
-    """Which cluster is meant, as a person says it; each may be empty."""
+    """The cluster as given by a person; each field may be empty."""
 
     kubeconfig: str = ""
     context: str = ""
     namespace: str = ""  # of the workers
     service: str = ""  # namespace/name:port
-    url: str = ""  # of one worker, which is asked without an API server
+    url: str = ""  # of one worker, asked without an API server
 
 
 class Workers:
@@ -45,11 +45,11 @@ class Workers:
 
     @property
     def below(self) -> str:
-        """The path before that of a question, once they have been asked."""
+        """The path before that of a question, known after the first answer."""
         return _below(self._services[0])
 
     def document(self, path: str, words: Mapping[str, str] | None = None) -> Document:
-        """The answer of /api/v1/PATH as a document. `words`: what else is asked."""
+        """The answer of /api/v1/PATH as a document. `words`: the parameters."""
         import json
 
         query = f"?{urlencode(words)}" if words else ""
@@ -57,7 +57,7 @@ class Workers:
         return found
 
     def text(self, path: str, width: int | None, words: Mapping[str, str] | None = None) -> str:
-        """The same as text that fits that width."""
+        """The same as text of that width."""
         query = urlencode({"view": "text", **({"width": width} if width else {}), **(words or {})})
         return self._asked(f"{path}?{query}").text.rstrip("\n")
 
@@ -88,21 +88,21 @@ def _below(service: str) -> str:
 
 
 def _others(services: tuple[str, ...], status: int) -> tuple[str, ...]:
-    """Where else they may be: in another place where there is no such Service; else behind another port of it, which it
-    may lack (503 as where nobody is ready), or to which a person may have a right."""
+    """Where else they may be: at another Service if there is no such one; else behind another of its ports, since it
+    may lack the first (503, as if no worker were ready), or a person may have a right only to the other."""
     place = services[0].rpartition(":")[0]
     return tuple(each for each in services[1:] if (each.rpartition(":")[0] == place) != (status == 404))
 
 
 def _direct(url: str) -> Access:
-    """Without credentials: anybody who reaches a worker may ask it."""
+    """A connection without credentials: anybody who can reach a worker may ask it."""
     if not url.startswith(("http://", "https://")):
         raise CommandFailed(f"--url {url}: it is written as http://HOST:PORT")
     return Access(server=url.rstrip("/"), namespace="")
 
 
 def services_of(where: Where) -> tuple[str, ...]:
-    """The paths of the Services that may be meant, the likeliest first."""
+    """The paths of the Services that may be meant, likeliest first."""
     found = _SERVICE.fullmatch(where.service or SERVICE)
     if found is None:
         raise CommandFailed(f"--service {where.service}: it is written as NAMESPACE/NAME:PORT")
@@ -116,7 +116,7 @@ def services_of(where: Where) -> tuple[str, ...]:
 
 
 def _is_of_worker(reply: Reply) -> bool:
-    """Whether a worker has said this, and not the API server."""
+    """Whether a worker has answered, and not the API server."""
     return '"dovetail.sh/' in reply.text[:200]
 
 

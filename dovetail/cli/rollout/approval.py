@@ -1,4 +1,5 @@
-"""`dovetail rollout approve`: shows what a roll-out asks, and lets the next step begin in the name of who types it."""
+"""`dovetail rollout approve`: shows a roll-out's question, and lets the next step begin in the name of the person at
+the terminal."""
 
 import argparse
 import sys
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
 
 async def approve(objects: "ClusterObjects", rollout: Rollout, given: argparse.Namespace) -> str:
-    """What was approved, in words. What has changed since it was shown is not approved."""
+    """Approve, and return what was approved, in words. If it has changed since it was shown, it is not approved."""
     from dovetail.activities.shared.writes.revisions import TRIES
 
     asked = _asked(rollout)

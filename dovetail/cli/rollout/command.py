@@ -1,7 +1,7 @@
-"""`dovetail rollout`: what NodeRollouts do, and what a person wants of one.
+"""`dovetail rollout`: shows what NodeRollouts do, and sets what a person wants of one.
 
-Both are fields of the object, read and written with a kubeconfig alone: no worker and no Temporal is asked, so that a
-roll-out can be stopped while they are away. What is written holds from then on, because it is asked for at every mark.
+Both are fields of the object, read and written with only a kubeconfig: neither workers nor Temporal are asked, so that
+a roll-out can be stopped while they are away. What is written takes effect at once, because it is read at every mark.
 """
 
 import argparse
@@ -93,7 +93,7 @@ def _check(given: argparse.Namespace) -> None:
 
 
 async def _seen(times: "TimeObjects", found: "Rollout", given: argparse.Namespace) -> int:
-    """Its picture: once, or until it ends."""
+    """Show its picture: once, or until it ends."""
     if given.watch:
         from dovetail.cli.rollout.watch import watch_rollout
 
@@ -104,8 +104,8 @@ async def _seen(times: "TimeObjects", found: "Rollout", given: argparse.Namespac
 
 
 async def _ordered(times: "TimeObjects", rollout: "Rollout", order: str) -> str:
-    """Write the intent, in words. A status that is written meanwhile is no reason to ask again. Where the target is
-    refused although the intent is Run already, it is written anew: any change of the spec is the answer."""
+    """Write the intent; returns words. A status written meanwhile does not matter. If the target is refused although
+    the intent is Run already, the intent is written again: any change of the spec is an answer."""
     from dovetail.activities.shared.writes.revisions import TRIES
     from dovetail.model.rules.rollouts import REFUSED, Intent, RolloutState
     from dovetail.ports.failures import Conflict
@@ -126,7 +126,7 @@ async def _ordered(times: "TimeObjects", rollout: "Rollout", order: str) -> str:
         try:
             written: Rollout | None = rollout
             waits = rollout.status.state in REFUSED or rollout.status.state == RolloutState.PAUSED
-            if waits and rollout.intent == intent:  # for any change
+            if waits and rollout.intent == intent:  # so that the spec changes
                 written = await times.patch_intent(rollout, Intent.PAUSE)
             elif intent == rollout.intent == Intent.ROLL_BACK and rollout.has_gone_back:
                 written = await _forgotten(times, await times.patch_intent(rollout, Intent.PAUSE))
@@ -144,7 +144,7 @@ async def _ordered(times: "TimeObjects", rollout: "Rollout", order: str) -> str:
 
 
 async def _forgotten(times: "TimeObjects", rollout: "Rollout | None") -> "Rollout | None":
-    """It once a worker has seen that it pauses: an order to go back that stands from a target before is none again."""
+    """The roll-out once a worker has seen it paused, which cancels an order to go back left from a former target."""
     for _ in range(SEEN_WITHIN):
         if rollout is None or not rollout.has_gone_back:
             return rollout
@@ -163,7 +163,7 @@ def _line(rollout: "Rollout") -> str:
 
 
 def _approvals(rollout: "Rollout") -> Iterator[str]:
-    """What is asked, and what became of the last answer."""
+    """The open question, and what happened to the last answer."""
     from dovetail.model.values.time import format_time
 
     awaits, answered = rollout.status.awaits, rollout.status.answered
@@ -175,7 +175,7 @@ def _approvals(rollout: "Rollout") -> Iterator[str]:
 
 
 def _lines(rollout: "Rollout") -> Iterator[str]:
-    """How it stands, step by step, and what a person should know."""
+    """Its state, step by step, and what a person should know."""
     from dovetail.answers.rollouts.text import bar_of
     from dovetail.answers.wording import duration_text
     from dovetail.cli.rollout.story import gate_lines

@@ -1,4 +1,4 @@
-"""What `dovetail rollout status` and `history` print of gates, and of the steps that are over."""
+"""What `dovetail rollout status` and `history` print about gates and finished steps."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -18,14 +18,14 @@ _RESULTS: Final = {
 
 
 def gate_lines(rollout: Rollout) -> Iterator[str]:
-    """What each gate says that is asked, and when it was answered."""
+    """The verdict of each gate in use, and when it was given."""
     for each in rollout.verdicts[1:]:
         asked = f" (asked {format_time(each.asked)})" if each.asked else ""
         yield f"gate {each.name}: {each.result}{f', {each.message}' if each.message else ''}{asked}"
 
 
 def story_of(rollout: Rollout) -> Iterator[str]:
-    """The steps that it has been at, and where it stands."""
+    """The steps so far, and the present state."""
     yield f"{rollout.name}: NodePool {rollout.pool or '(any)'}, {rollout.words}"
     for each in rollout.status.history:
         yield f"{format_time(each.began)}  {_passage_line(each)}"

@@ -1,6 +1,7 @@
-"""`dovetail rollout status NAME --watch`: one picture that is renewed until the roll-out ends; the exit code says how.
+"""`dovetail rollout status NAME --watch`: one picture, renewed until the roll-out ends; the exit code says how it
+ended.
 
-In a pipe or a file each line is written once it says something else, with its moment, so that a log can be read.
+In a pipe or a file each line is written with its time when it changes, so that it reads as a log.
 """
 
 import asyncio
@@ -23,8 +24,8 @@ Picture = Callable[[Rollout], Iterable[str]]
 
 
 async def watch_rollout(times: "TimeObjects", found: Rollout, every: float, picture: Picture) -> int:
-    """Until it is complete (0), its target is refused or held for good (4), or it is gone. One that stands still for
-    another reason is watched on: somebody may put that right."""
+    """Watch until it is complete (0), its target is refused or held for good (4), or it is gone. If it is stuck for
+    another reason the watch continues: somebody may fix that."""
     seen: list[str] = []
     silent = False
     while True:
@@ -46,7 +47,7 @@ async def watch_rollout(times: "TimeObjects", found: Rollout, every: float, pict
 
 
 def _ended(found: Rollout) -> int | None:
-    """The exit code; None where it goes on."""
+    """The exit code; None while it goes on."""
     if found.status.state == RolloutState.COMPLETE:
         return 0
     is_refused = found.status.state == RolloutState.FAILED or found.intent == Intent.ABORT

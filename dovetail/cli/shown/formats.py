@@ -1,7 +1,7 @@
-"""The formats of `-o`: text, JSON and YAML of every answer, and what some have besides.
+"""The formats of `-o`: text, JSON and YAML for every answer, and further ones for some.
 
 `table` is another word for `text`, because some texts are tables and nobody should have to know which. A document is
-shown as it is; texts and names are made by what knows what it holds.
+shown as it is; texts and names are made by the code that knows its content.
 """
 
 import argparse
@@ -21,14 +21,14 @@ Shown = Callable[["Document"], str]
 
 
 def add_output(command: argparse.ArgumentParser, *more: str) -> None:
-    """-o, with the formats that this answer has beside those of every answer."""
+    """Add -o, with the formats that this answer has besides the common ones."""
     known = (TEXT, TABLE, *DOCUMENTS, *more)
     words = f"how it is shown: {TEXT} (or {TABLE}; the default), {', '.join(known[2:])}"
     command.add_argument("-o", "--output", action=_Format, choices=known, default=TEXT, metavar="FORMAT", help=words)
 
 
 class _Format(argparse.Action):
-    """One word for what has two."""
+    """Maps the two words for one format to one."""
 
     def __call__(
         self, parser: argparse.ArgumentParser, namespace: argparse.Namespace, values: Any, option: str | None = None
@@ -37,7 +37,7 @@ class _Format(argparse.Action):
 
 
 def rendered(found: "Document", how: str, others: Mapping[str, Shown]) -> str:
-    """The document in that format. `others`: the formats that this answer has beside json and yaml."""
+    """The document in that format. `others`: the formats that this answer has besides json and yaml."""
     if how == "json":
         return as_json(found)
     if how == "yaml":
@@ -55,7 +55,7 @@ def as_json(found: "Document") -> str:
 
 
 def as_yaml(found: "Document") -> str:
-    """YAML for people who read whole documents."""
+    """YAML, for people who read whole documents."""
     import yaml
 
     text: str = yaml.safe_dump(found, sort_keys=False, allow_unicode=True, width=1000)

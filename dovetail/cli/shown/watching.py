@@ -1,4 +1,4 @@
-"""`-w`: looks again and again, and outlives a worker's restart: what was seen last stays, and is said to be old."""
+"""`-w`: looks again and again, and survives a worker's restart: the last answer stays, and is marked as old."""
 
 import argparse
 import time
@@ -15,7 +15,7 @@ MOST_SECONDS: Final = 3600.0
 
 
 def add_every(command: argparse.ArgumentParser, when: str) -> None:
-    """How long between two looks."""
+    """Add the option for the time between two looks."""
     command.add_argument("--every", type=_seconds, default=2.0, metavar="SECONDS", help=f"{when} (default: 2)")
 
 
@@ -31,7 +31,7 @@ def _seconds(text: str) -> float:
 
 
 class ScreenWatch:
-    """What a person watches, or sees once."""
+    """The screen of a person who watches, or looks once."""
 
     def __init__(self, given: argparse.Namespace) -> None:
         self.given = given
@@ -43,7 +43,7 @@ class ScreenWatch:
         self._print(screen)
 
     def keep(self, error: Exception, screen: "Screen") -> None:
-        """No answer: the last one stays. The error itself where there is none, or nobody watches."""
+        """Keep the last answer because there is no new one. Raises the error if there was none, or nobody watches."""
         if self._at is None or not self.given.watch:
             raise error
         from dovetail.answers.wording import moment_text
@@ -57,5 +57,5 @@ class ScreenWatch:
 
     def _print(self, screen: "Screen") -> None:
         clear = CLEAR if self._clears(screen) else ""
-        if clear or self._text:  # `-o name` of nothing
+        if clear or self._text:  # `-o name` with an empty answer
             say(self._text, before=clear)

@@ -1,7 +1,7 @@
 """All clusters of the Temporal namespace, for the page of `dovetail top --web`.
 
-They are asked of Temporal from here, with what the person who has typed the command may read there: who may look at one
-cluster's workers need not see all others, so no worker answers this.
+Temporal is asked from here, with the rights of the person at the terminal: access to one cluster's workers need not
+mean access to all others, so no worker answers this.
 """
 
 import asyncio
@@ -14,11 +14,11 @@ from typing import Final
 from dovetail.answers.failures import CommandFailed
 from dovetail.answers.shown.documents import Document
 
-KEPT_SECONDS: Final = 15.0  # an answer is given again to views that ask together
+KEPT_SECONDS: Final = 15.0  # an answer is reused for views that ask at the same time
 
 
 class Clusters:
-    """One question at a time, and none where the last answer is young."""
+    """One question at a time, and none while the last answer is young."""
 
     def __init__(self, ask: Callable[[], Document], clock: Callable[[], float] = time.monotonic) -> None:
         self._ask, self._clock = ask, clock
@@ -26,7 +26,7 @@ class Clusters:
         self._found: tuple[float, Document] | None = None
 
     def document(self) -> Document:
-        """What `dovetail fleet -o json` prints; CommandFailed where Temporal does not tell."""
+        """What `dovetail fleet -o json` prints; CommandFailed if Temporal does not answer."""
         with self._busy:
             if self._found is None or self._clock() - self._found[0] > KEPT_SECONDS:
                 found = self._ask()
@@ -35,7 +35,7 @@ class Clusters:
 
 
 def clusters_of_here() -> Clusters | None:
-    """By the settings of this machine; None where nothing says where Temporal is."""
+    """The clusters by the settings of this machine; None if nothing says where Temporal is."""
     from dovetail.connection.configuration import is_named
 
     return Clusters(_ask) if is_named() else None

@@ -1,4 +1,4 @@
-"""`dovetail top`: its arguments, and one frame of it where there is no terminal."""
+"""`dovetail top`: its arguments, and a single frame if there is no terminal."""
 
 import argparse
 from typing import TYPE_CHECKING
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     Commands = argparse._SubParsersAction[argparse.ArgumentParser]
 
-LINES = 40  # of one frame where no terminal says how many it has
+LINES = 40  # of a frame without a terminal to say how many
 
 
 def add_top(commands: "Commands", shared: argparse.ArgumentParser) -> None:
@@ -45,7 +45,7 @@ def _remote(given: argparse.Namespace, workers: "Workers") -> int:
     view = View(sort=sort, turned=turned, group=given.group, filter=given.filter, extra=extra)
     if given.once:
         return _once(workers, view)
-    workers.document("version")  # an error is printed before the screen is taken
+    workers.document("version")  # so that an error is printed before the screen changes
     if given.web:
         from dovetail.cli.top.clusters import clusters_of_here
         from dovetail.cli.top.web import serve_page

@@ -1,4 +1,4 @@
-"""A frame of `dovetail top`: lines that fit the screen, made of two answers and what the person has chosen to see.
+"""A frame of `dovetail top`: lines that fit the screen, made from two answers and the person's choices.
 
 Only the nodes of the page are drawn, so that 5,000 of them cost no more than 50.
 """
@@ -34,7 +34,7 @@ KEYS: Final = (
     "p pause",
     "o roll-outs",
 )
-ALWAYS: Final = "? keys  q quit"  # whatever the width: the way to all others, and out
+ALWAYS: Final = "? keys  q quit"  # shown at any width: how to find all other keys, and how to quit
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,13 +45,13 @@ class Size:
 
 @dataclass(slots=True, kw_only=True)
 class Shown:
-    """What a frame is made of. `text`: lines of an explanation, in the place of the nodes."""
+    """The content of a frame. `text`: lines of an explanation, shown instead of the nodes."""
 
     status: ClusterStatus
     nodes: NodesAnswer
     items: Sequence[Item]
-    prices: Sequence[float] = ()  # of the last looks, the oldest first
-    saved: Sequence[float] = ()  # what disruption saved in 24 hours, of the last times that it was asked
+    prices: Sequence[float] = ()  # of the last looks, oldest first
+    saved: Sequence[float] = ()  # what disruption saved in 24 hours, by the last answers
     says: str = ""  # the last answer to a key
     prompt: str | None = None  # what is being typed
     text: list[str] = field(default_factory=list)
@@ -60,7 +60,7 @@ class Shown:
 
 
 def frame(shown: Shown, view: View, size: Size, screen: Screen) -> list[str]:
-    """As many lines as the terminal has, none longer than it is wide."""
+    """As many lines as the terminal has, none wider than it."""
     fit = Screen(width=size.columns, colours=screen.colours)
     head, foot = _head(shown, size, fit), [_last(shown, size)]
     below = _below(shown.status, fit, min(MOST_BELOW, max(0, size.lines // 4)))
@@ -103,7 +103,7 @@ def _head(shown: Shown, size: Size, screen: Screen) -> list[str]:
 
 
 def sparkline(values: Sequence[float], most: int) -> str:
-    """The last values as a line of small bars; empty before there are two."""
+    """The last values as a line of small bars; empty with fewer than two."""
     last = list(values)[-most:]
     if len(last) < 2:
         return ""
@@ -113,7 +113,7 @@ def sparkline(values: Sequence[float], most: int) -> str:
 
 
 def _savings(values: Sequence[float], room: int) -> str:
-    """What was saved, with its line where there is one and room for it; empty where nothing is known."""
+    """The savings, with their sparkline if there is one and it fits; empty if not known."""
     if not values:
         return ""
     amount = f"${values[-1]:,.2f} in 24h"
@@ -129,7 +129,7 @@ def _change(values: Sequence[float]) -> str:
 
 
 def _list(shown: Shown, view: View, screen: Screen, room: int) -> list[str]:
-    """The page, with a head and a line that says which part of the list it is."""
+    """The page, with a head and a line that says which part of the list it shows."""
     if not shown.items:
         words = f"no node matches {view.filter!r}" if view.filter else "no nodes"
         return [words]
@@ -187,7 +187,7 @@ def _labels(item: Item, wanted: Sequence[str]) -> tuple[str, ...]:
 
 
 def _text(shown: Shown, size: Size, room: int) -> list[str]:
-    """A part of an explanation, with its title."""
+    """The visible part of an explanation, with its title."""
     most = room - 1
     shown.scrolled = max(0, min(shown.scrolled, len(shown.text) - most))
     part = shown.text[shown.scrolled : shown.scrolled + most]
@@ -197,7 +197,7 @@ def _text(shown: Shown, size: Size, room: int) -> list[str]:
 
 
 def _below(status: ClusterStatus, screen: Screen, room: int) -> list[str]:
-    """What needs a person first, then roll-outs, then what moves, then what was done."""
+    """First what needs a person, then roll-outs, then what moves, then what was done."""
     width = screen.width or 80
     needs = [(_named("! ", need.about, need.what, width), NEEDS_PERSON) for need in status.needs_person]
     rolled = [(f"= {each.name}: {one_line(each, status.now, 8)}", rollout_colour(each)) for each in status.rollouts]
@@ -216,7 +216,7 @@ def _move_words(move: Move, width: int) -> str:
 
 
 def _named(mark: str, name: str, words: str, width: int) -> str:
-    """Without the domain of a node's name where the words would be cut for it: the list has it."""
+    """Drops the domain of a node's name if the words would otherwise be cut: the list shows it."""
     whole = f"{mark}{name}: {words}"
     return whole if len(whole) <= width else f"{mark}{name.partition('.')[0]}: {words}"
 

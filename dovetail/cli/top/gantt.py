@@ -21,7 +21,7 @@ class Bar:
 
 
 def gantt_lines(found: Document, now: float, width: int) -> list[str]:
-    """Each workflow with its steps; the axis is that of all of them."""
+    """Each workflow with its steps, on one common axis."""
     stories = found["stories"]
     begins = min(parse_time(story["started"]) for story in stories)
     ends = max(now if story["ended"] is None else parse_time(story["ended"]) for story in stories)

@@ -1,4 +1,4 @@
-"""From what a terminal sends to the names of keys."""
+"""Turns what a terminal sends into names of keys."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -25,7 +25,7 @@ _CONTROLS: Final = {3: "q", 4: "q", 8: BACK, 10: ENTER, 13: ENTER, 127: BACK, 6:
 
 
 def keys_in(data: bytes) -> Iterator[str]:
-    """The keys of one read, in order; sequences that mean nothing here are passed over."""
+    """The keys of one read, in order; unknown sequences are ignored."""
     while data:
         if data[:1] == b"\x1b":
             key, data = _escaped(data[1:])
@@ -43,7 +43,7 @@ def keys_in(data: bytes) -> Iterator[str]:
 
 
 def _escaped(data: bytes) -> tuple[str, bytes]:
-    """The key behind an escape, and the rest; the escape key itself sends nothing behind it."""
+    """The key after an escape, and the rest; the escape key itself sends nothing after it."""
     if data[:1] not in (b"[", b"O"):
         return ESCAPE, data
     end = 2

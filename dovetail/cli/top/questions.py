@@ -1,7 +1,7 @@
 """What `dovetail top` asks for: looks at the cluster, explanations, and commands that change something.
 
-Each runs in a thread of its own and wakes the screen when it has an answer. A look is asked for so seldom that all of
-them together take less than a tenth of one core.
+Each runs in a thread of its own and wakes the screen when it has an answer. Looks are so infrequent that together they
+take less than a tenth of one core.
 """
 
 import argparse
@@ -21,9 +21,10 @@ from dovetail.answers.status.answer import ClusterStatus, NodesAnswer
 from dovetail.cli.remote.asking import where_of
 from dovetail.cli.remote.workers import Workers
 
-IDLE_FACTOR: Final = 12.0  # a look is followed by a rest of so many times the processor time that it took
+IDLE_FACTOR: Final = 12.0  # a look is followed by a rest of this many times its processor time
 COMMAND_SECONDS: Final = 60.0
-# For savings a worker reads histories: it is asked at most once a minute, and rests twenty times as long as it took.
+# For savings a worker reads histories: it is asked at most once a minute, after a rest of twenty times the last
+# duration.
 SAVINGS_SECONDS: Final = 60.0
 SAVINGS_FACTOR: Final = 20.0
 SAVINGS_PERIOD: Final = "24h"
@@ -31,7 +32,7 @@ SAVINGS_PERIOD: Final = "24h"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Look:
-    """Both answers, or why there are none."""
+    """Both answers, or why they are missing."""
 
     status: ClusterStatus | None = None
     nodes: NodesAnswer | None = None
@@ -40,7 +41,7 @@ class Look:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Text:
-    """Lines with a title, instead of the nodes."""
+    """Lines with a title, shown instead of the nodes."""
 
     title: str
     lines: list[str]
@@ -48,14 +49,14 @@ class Text:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Remark:
-    """One line: how a command ended."""
+    """One line about how a command ended."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Savings:
-    """What disruption saved in the last 24 hours; None where that is not known."""
+    """What disruption saved in the last 24 hours; None if not known."""
 
     dollars: float | None
 
@@ -64,7 +65,7 @@ Answer = Look | Text | Remark | Savings
 
 
 class Questions:
-    """Answers stand in a queue; `wake` is called after each."""
+    """Answers are put in a queue; `wake` is called after each."""
 
     def __init__(self, given: argparse.Namespace, wake: Callable[[], None]) -> None:
         self.given = given
@@ -72,7 +73,7 @@ class Questions:
         self._wake = wake
         self._ended = threading.Event()
         self._seen = threading.Event()  # a look has been answered
-        self._due = threading.Event()  # a look is wanted before its time
+        self._due = threading.Event()  # a look is wanted at once
 
     def begin(self) -> None:
         """Look again and again."""
@@ -85,11 +86,11 @@ class Questions:
         self._due.set()
 
     def ask(self, make: Callable[[Workers], Text]) -> None:
-        """One question, over a connection of its own."""
+        """Ask one question, over a connection of its own."""
         threading.Thread(target=self._answer, args=(make,), daemon=True).start()
 
     def command(self, *words: str) -> None:
-        """One of our commands, as if it had been typed, and a look when it has ended."""
+        """Run one of our commands, as if typed, and look again when it has ended."""
         threading.Thread(target=self._run, args=(words,), daemon=True).start()
 
     def _put(self, answer: Answer) -> None:
@@ -114,7 +115,7 @@ class Questions:
             workers.close()
 
     def _ask_for_savings(self) -> None:
-        self._seen.wait()  # a worker makes one answer at a time: what the screen is made of comes first
+        self._seen.wait()  # a worker makes one answer at a time: the screen's comes first
         took = 0.0
         while not self._ended.wait(max(SAVINGS_SECONDS, SAVINGS_FACTOR * took) if took else 0.0):
             began = time.monotonic()
@@ -164,7 +165,7 @@ def look(workers: Workers) -> Look:
 
 
 def savings(given: argparse.Namespace) -> Savings:
-    """As a worker knows it now: nothing where Temporal, which keeps the record, does not answer it."""
+    """The savings by a worker's answer; not known if Temporal, which keeps the record, does not answer it."""
     try:
         workers = Workers(where_of(given))
         try:

@@ -1,4 +1,4 @@
-"""The terminal of `dovetail top`: its own screen, keys as they are pressed; only changed lines are sent."""
+"""The terminal of `dovetail top`: a screen of its own, keys as they are pressed; only changed lines are sent."""
 
 import os
 import select
@@ -22,7 +22,7 @@ USUAL: Final = Size(columns=80, lines=24)
 
 
 class Terminal:
-    """Opened for as long as the block lasts; whatever ends it, the terminal is as it was before."""
+    """Open for as long as the block lasts; however it ends, the terminal is restored."""
 
     def __init__(self) -> None:
         if not (sys.stdin.isatty() and sys.stdout.isatty()):
@@ -36,7 +36,7 @@ class Terminal:
 
     def __enter__(self) -> "Terminal":
         tty.setcbreak(self._in, termios.TCSANOW)
-        # Ctrl-C is a key like others, so that a subcommand that runs is not interrupted with us.
+        # Ctrl-C is an ordinary key, so that a running subcommand is not interrupted with us.
         settings = termios.tcgetattr(self._in)
         settings[3] &= ~termios.ISIG
         termios.tcsetattr(self._in, termios.TCSANOW, settings)
@@ -56,12 +56,12 @@ class Terminal:
             found = os.get_terminal_size(self._out)
         except OSError:
             return USUAL
-        if not found.columns or not found.lines:  # a terminal that does not say
+        if not found.columns or not found.lines:  # a terminal that does not report its size
             return USUAL
         return Size(columns=max(20, found.columns), lines=max(6, found.lines))
 
     def show(self, lines: Sequence[str]) -> None:
-        """Send the lines that differ from those that stand there."""
+        """Send the lines that differ from those on the screen."""
         parts = []
         for at, line in enumerate(lines):
             if at >= len(self._sent) or self._sent[at] != line:
@@ -71,14 +71,14 @@ class Terminal:
         self._sent = list(lines)
 
     def wake(self) -> None:
-        """End the wait, from another thread: there is something to show."""
+        """End the wait from another thread, because there is something to show."""
         try:
             os.write(self._wake, b"\0")
         except BlockingIOError:
             return  # it is awake already
 
     def read(self, seconds: float) -> bytes:
-        """What was typed; nothing where somebody woke us, or no key came in that time."""
+        """What was typed; empty if we were woken, or no key came in that time."""
         try:
             ready, _, _ = select.select([self._in, self._woken], [], [], seconds)
         except InterruptedError:

@@ -21,7 +21,7 @@ from dovetail.cli.top.view import Group, View, items_of
 
 PAGE: Final = 20
 MOST_PRICES: Final = 400
-IDLE_SECONDS: Final = 3600.0  # a key or an answer comes before that
+IDLE_SECONDS: Final = 3600.0  # a key or an answer comes sooner
 
 HELP: Final = (
     "↑ ↓ PgUp PgDn Home End   move; k and j too",
@@ -47,7 +47,7 @@ HELP: Final = (
     "Esc back   q quit",
 )
 
-# Answers about the whole cluster: the path of the API and what else is asked, by key.
+# Answers about the whole cluster: by key, the path of the API and its parameters.
 OF_ALL: Final[Mapping[str, tuple[str, Mapping[str, str]]]] = {
     "m": ("plan", {}),
     "f": ("forecast", {"for": "7d"}),
@@ -179,7 +179,7 @@ class Top:
         self.view.filter = ""
 
     def _scroll(self, key: str) -> bool:
-        """In a text that is shown; whether the key was meant for it."""
+        """Scroll the text on the screen; returns whether the key was meant for it."""
         assert self.shown is not None
         steps = {"up": -1, "k": -1, "down": 1, "j": 1, "pageup": -PAGE, "pagedown": PAGE, "home": -(10**9)}
         if key in (ESCAPE, ENTER, "q"):
@@ -215,7 +215,7 @@ class Top:
         self.questions.ask(lambda workers: Text(title=path, lines=_text(workers, path, columns, words)))
 
     def _as_it_was(self) -> None:
-        """Ask for a moment, then about the node under the cursor at that moment."""
+        """Ask the person for a moment, then about the node under the cursor at that moment."""
         item = self._under()
         if item is None or isinstance(item, Group):
             self._say("move to a node first")
@@ -238,7 +238,7 @@ class Top:
         self._prompt(f"{words}: why? ", lambda why: self._reasoned(why, verb, claim, *more))
 
     def _decide(self) -> None:
-        """Ask what becomes of the drain of the node under the cursor."""
+        """Ask the person what to do with the drain of the node under the cursor."""
         item = self._under()
         if item is None or isinstance(item, Group):
             self._say("move to a node first")
@@ -261,7 +261,7 @@ class Top:
         self.take(Text(title="roll-outs", lines=found or ["no roll-out is under way"]))
 
     def _of_pool(self, act: Callable[[str], None]) -> None:
-        """Do it to the NodePool of the node under the cursor."""
+        """Run the action on the NodePool of the node under the cursor."""
         item = self._under()
         if item is None or isinstance(item, Group) or not item.pool or item.state == NOT_OURS:
             self._say("move to a node of one of our NodePools first")
@@ -320,7 +320,7 @@ def _explained(workers: Workers, node: NodeRow, columns: int, at: str = "") -> T
 
 
 def _history(workers: Workers, node: NodeRow, columns: int) -> Text:
-    """The bars, and the same in words below them."""
+    """The history as bars, and below in words."""
     if not node.claim:
         return Text(title=f"history {node.name}", lines=["it is not ours: there is no record of it"])
     path = f"history/{quote(node.claim)}"

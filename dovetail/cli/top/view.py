@@ -1,6 +1,6 @@
-"""What the person at `dovetail top` has chosen to see: order, groups, filter, page, the line under the cursor.
+"""What the person at `dovetail top` has chosen: order, groups, filter, page, the line under the cursor.
 
-Nothing here knows a terminal: a key changes the view, and a frame is drawn from it.
+Nothing here depends on a terminal: a key changes the view, and a frame is drawn from it.
 """
 
 from collections.abc import Mapping
@@ -21,7 +21,7 @@ class Group:
 
     name: str
     nodes: int
-    sums: Mapping[str, float]  # by the column's key; of a share it is the mean
+    sums: Mapping[str, float]  # by the column's key; for shares the mean
 
     @property
     def price(self) -> float:
@@ -33,23 +33,23 @@ Item = NodeRow | Group  # a line of the list
 
 @dataclass(slots=True, kw_only=True)
 class View:
-    """What is shown of the nodes. `selected` counts among the lines of the list."""
+    """Which nodes are shown and how. `selected` counts among the lines of the list."""
 
     sort: str = "price"
-    turned: bool = False  # the other way round
+    turned: bool = False  # in reverse order
     group: str = ""
     filter: str = ""
     extra: tuple[str, ...] = ()  # labels with a column of their own
     selected: int = 0
     first: int = 0  # the first line of the page
-    closed: frozenset[str] = field(default=frozenset())  # groups that show their sum alone
+    closed: frozenset[str] = field(default=frozenset())  # groups that show only their sum
 
     def move(self, by: int, lines: int) -> None:
-        """The cursor up or down, within what there is."""
+        """Move the cursor up or down, within the list."""
         self.selected = max(0, min(lines - 1, self.selected + by))
 
     def page_of(self, lines: int, height: int) -> range:
-        """The lines that are shown, the one under the cursor among them."""
+        """The visible lines, including the one under the cursor."""
         self.move(0, lines)
         if self.selected < self.first:
             self.first = self.selected
@@ -59,11 +59,11 @@ class View:
         return range(self.first, min(lines, self.first + height))
 
     def next_sort(self) -> None:
-        """The next order of the list."""
+        """Switch to the next order of the list."""
         self.sort, self.turned = _after(SORTS, self.sort), False
 
     def next_group(self) -> None:
-        """Grouped by the next thing, or by none."""
+        """Group by the next column, or by none."""
         self.group, self.closed, self.selected = _after(("", *GROUPS), self.group), frozenset(), 0
 
     def fold(self, group: str) -> None:
@@ -71,7 +71,7 @@ class View:
         self.closed = self.closed ^ {group}
 
     def key(self, found: NodesAnswer) -> tuple[object, ...]:
-        """What the lines of the list depend on; they are made anew only where it differs."""
+        """What the lines of the list depend on; they are made anew only if it differs."""
         return (found.now, len(found.nodes), self.sort, self.turned, self.group, self.filter, self.closed)
 
 
@@ -80,7 +80,7 @@ def _after(known: tuple[str, ...], now: str) -> str:
 
 
 def items_of(found: NodesAnswer, view: View) -> list[Item]:
-    """The lines: nodes in their order, below the heads of their groups where there are groups."""
+    """The lines: nodes in their order, below the heads of their groups if there are groups."""
     terms = sieve(view.filter)
     nodes = ordered((node for node in found.nodes if meets(node, terms)), view.sort, view.turned)
     if not view.group:

@@ -1,9 +1,9 @@
 """`dovetail top --web`: the workers' page in a browser of this machine.
 
-A small server on 127.0.0.1 hands each request on to the API server's proxy with the person's kubeconfig. Another user
-of this machine does not know the first part of the path, which is drawn by chance at each start, and pages of other
-origins learn nothing because another name for this machine is refused. What no worker answers, all clusters of the
-Temporal namespace, it answers itself where it knows how.
+A small server on 127.0.0.1 forwards each request to the API server's proxy with the person's kubeconfig. Other users of
+this machine do not know the first part of the path, which is random at each start, and pages of other origins learn
+nothing because any other name for this machine is refused. What no worker answers, the view of all clusters of the
+Temporal namespace, it answers itself if it can.
 """
 
 import http.client
@@ -24,15 +24,15 @@ from dovetail.cli.remote.workers import Workers
 from dovetail.cli.top.clusters import Clusters
 
 HOST: Final = "127.0.0.1"
-STREAM_SECONDS: Final = 660.0  # longer than a worker lets anybody follow
+STREAM_SECONDS: Final = 660.0  # longer than a worker lets a follower stay
 PIECE: Final = 65536
 FLEET: Final = "fleet"
-HERE: Final = "page/here.js"  # the page's file that says what there is beside the worker's answers
+HERE: Final = "page/here.js"  # the page's file that says what exists besides the worker's answers
 KNOWS_CLUSTERS: Final = "export const clusters = true;\n"
 
 
 def serve_page(workers: Workers, port: int, clusters: Clusters | None) -> None:
-    """Until it is interrupted. `workers` have been asked already, so their Service is known; without `clusters` the
+    """Serve until interrupted. `workers` have been asked already, so their Service is known; without `clusters` the
     page has no view of them."""
     server = forwarder(workers, port, clusters)
     say(f"{server.address}  (Ctrl-C ends it)")
@@ -43,14 +43,14 @@ def serve_page(workers: Workers, port: int, clusters: Clusters | None) -> None:
 
 
 class Forwarder(ThreadingHTTPServer):
-    """One request a thread; the streams that are followed end with the process."""
+    """A thread for each request; followed streams end with the process."""
 
     daemon_threads = True
     address = ""
 
 
 def forwarder(workers: Workers, port: int, clusters: Clusters | None = None) -> Forwarder:
-    """The server, which listens already."""
+    """The server, already listening."""
     secret = secrets.token_urlsafe(16)
     turn = threading.local()
 
@@ -71,7 +71,7 @@ def forwarder(workers: Workers, port: int, clusters: Clusters | None = None) -> 
 
 @dataclass(frozen=True, slots=True)
 class _Behind:
-    """What the page is made of: the workers' API, a connection of this thread to it, and all clusters."""
+    """The page's sources: the workers' API, this thread's connection to it, and all clusters."""
 
     service: str
     link: Callable[[], Link]
@@ -79,10 +79,10 @@ class _Behind:
 
 
 class _Replies(BaseHTTPRequestHandler):
-    """How an answer is sent, whichever part has it."""
+    """Sends answers, from whichever source."""
 
     def hand_on(self, answer: http.client.HTTPResponse) -> None:
-        """As it comes, so that a stream is one."""
+        """Forward the answer as it comes, so that a stream stays a stream."""
         self.send_response(answer.status)
         self.send_header("Content-Type", answer.getheader("Content-Type", "text/plain"))
         for name, value in [each for each in answer.getheaders() if each[0] in HANDED_ON]:
@@ -93,7 +93,7 @@ class _Replies(BaseHTTPRequestHandler):
             self.wfile.flush()
 
     def say_clusters(self, clusters: Clusters) -> None:
-        """What no worker answers."""
+        """Answer the view of all clusters, which no worker does."""
         try:
             status, document = 200, clusters.document()
         except CommandFailed as error:
@@ -101,7 +101,7 @@ class _Replies(BaseHTTPRequestHandler):
         self.say(status, "application/json", json.dumps(document))
 
     def say(self, status: int, kind: str, text: str) -> None:
-        """A whole answer."""
+        """Send a complete answer."""
         body = text.encode()
         self.send_response(status)
         for name, value in (("Content-Type", kind), ("Content-Length", str(len(body))), *ALWAYS):
@@ -110,7 +110,7 @@ class _Replies(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def log_message(self, *_: object) -> None:
-        """Into no log."""
+        """Log nothing."""
 
 
 def _handler(prefix: str, behind: _Behind) -> type[BaseHTTPRequestHandler]:
@@ -139,7 +139,7 @@ def _handler(prefix: str, behind: _Behind) -> type[BaseHTTPRequestHandler]:
             except CommandFailed as error:
                 self.send_error(502, explain=str(error))
             except (ConnectionError, TimeoutError, http.client.HTTPException):
-                self.close_connection = True  # one of the two sides has gone away
+                self.close_connection = True  # one of the two sides has disconnected
             finally:
                 connection.close()
 

@@ -1,4 +1,4 @@
-"""The lines of a node that comes: from pods that need it to a node that is ready for them."""
+"""The log lines of a node that comes: from pods that need it to a node that is ready for them."""
 
 from collections.abc import Sequence
 
@@ -18,19 +18,19 @@ def computed(proposed: Sequence[ProposedNode], seconds: float) -> None:
 
 
 def prefer_apart(pods: Sequence[str]) -> None:
-    """Pending pods have preferences that will hold their nodes."""
+    """Pending pods have preferences that will keep their nodes from consolidation."""
     if pods:
         say(words.PREFER_APART, pods=few(pods))
 
 
 def prefer_spread(pods: Sequence[str]) -> None:
-    """The same of a preferred spread."""
+    """The same for a preferred spread."""
     if pods:
         say(words.PREFER_SPREAD, pods=few(pods))
 
 
 def created(claim: NodeClaim, reason: str, instance_types: Sequence[str]) -> None:
-    """A claim was created. `reason`: provisioned, or what the node that it replaces is disrupted for."""
+    """A claim was created. `reason`: provisioned, or why the node that it replaces is disrupted."""
     say(
         words.CREATED_CLAIM,
         controller="" if reason == "provisioned" else "disruption",
@@ -42,7 +42,7 @@ def created(claim: NodeClaim, reason: str, instance_types: Sequence[str]) -> Non
 
 
 def launched(claim: NodeClaim) -> None:
-    """The instance is written down on the claim."""
+    """The instance is recorded on the claim."""
     say(
         words.LAUNCHED_CLAIM,
         claim.name,
@@ -63,7 +63,7 @@ def registered(claim: NodeClaim, node: str) -> None:
 
 
 def registration_overdue(claim: NodeClaim, seconds: float) -> None:
-    """No node has come in time."""
+    """No node has registered in time."""
     say(words.REGISTRATION_OVERDUE, claim.name, provider_id=claim.provider_id, ttl=f"{seconds:.0f}s")
 
 

@@ -1,4 +1,4 @@
-"""The lines of a node that leaves: why, and how far it has come."""
+"""The log lines of a node that leaves: why, and how far it is."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
@@ -20,7 +20,7 @@ _ORDERED: Final = {
 
 
 def disrupting(owner: str, command: DisruptionCommand, marked: Sequence[Target], type_of: Mapping[str, str]) -> None:
-    """A disruption whose marks stand. `type_of`: the instance types by the names of the claims."""
+    """A disruption whose marks are written. `type_of`: the instance types by the names of the claims."""
     say(
         words.DISRUPTING,
         command_id=owner.rpartition("/")[2],
@@ -56,7 +56,7 @@ def undone(request: UnmarkRequest) -> None:
 
 
 def tainted(node: str, claim: str, *, by_mark: bool = False) -> None:
-    """The node has the taint of one that leaves."""
+    """The node has the taint of a leaving node."""
     say(
         words.TAINTED,
         node,
@@ -69,12 +69,12 @@ def tainted(node: str, claim: str, *, by_mark: bool = False) -> None:
 
 
 def annotated(claim: NodeClaim, deadline: str) -> None:
-    """It is written by when the node must be gone."""
+    """The claim is annotated with the time by which the node must be gone."""
     say(words.ANNOTATED, claim.name, nodeclaim_termination_timestamp=deadline)
 
 
 def drained(claim: NodeClaim) -> None:
-    """Nothing that is to leave is on the node any more."""
+    """No pod that must leave is left on the node."""
     say(words.DRAINED, claim.name, provider_id=claim.provider_id, Node=named(claim.node_name))
 
 
@@ -83,17 +83,17 @@ def terminated_instance(claim: str, provider_id: str) -> None:
 
 
 def deleted_node(node: str, claim: str) -> None:
-    """The Node's finalizer is off."""
+    """The Node's finalizer is removed."""
     say(words.DELETED_NODE, node, NodeClaim=named(claim))
 
 
 def deleted_claim(claim: NodeClaim) -> None:
-    """The claim's finalizer is off."""
+    """The claim's finalizer is removed."""
     say(words.DELETED_CLAIM, claim.name, provider_id=claim.provider_id, Node=named(claim.node_name))
 
 
 def interrupted(claim: NodeClaim, kind: str) -> None:
-    """A warning of the cloud has the claim deleted."""
+    """The claim is deleted because of the cloud's warning."""
     say(
         words.INTERRUPTED,
         messageKind=kind,
@@ -114,5 +114,5 @@ def ordered(claim: NodeClaim, order: DeleteClaim) -> None:
 
 
 def orphan_terminated(provider_id: str) -> None:
-    """An instance that no claim stands for."""
+    """An instance without a claim was terminated."""
     say(words.ORPHAN, provider_id=provider_id)

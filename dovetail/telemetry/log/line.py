@@ -1,8 +1,7 @@
-"""What a line of the log holds, and how it is written: as JSON for programs, as text for people.
+"""The content and form of log lines: JSON for programs, text for people.
 
-Every line begins with the same fields in the order that Karpenter's have. What comes from outside (names, messages of
-the cloud, texts of pods) is bounded, and in both forms quoted so that it cannot end its field, its line, or colour a
-terminal.
+Every line begins with the same fields in Karpenter's order. Text from outside (names, messages of the cloud, texts of
+pods) is bounded, and quoted in both forms so that it cannot end its field or line, or colour a terminal.
 """
 
 import json
@@ -15,16 +14,16 @@ from typing import Any, Final
 
 from dovetail.telemetry.log.words import GROUPS, LogLine
 
-LOGGER: Final = "controller"  # of what is done, as Karpenter names it; everything else has its module's
+LOGGER: Final = "controller"  # of what is done, named as in Karpenter; all other lines have their module's
 EXTRA: Final = "log_line"
 
 MOST_CHARACTERS: Final = 1000  # of one text
 MOST_ENTRIES: Final = 100  # of one list
-MOST_OF_A_TRACE: Final = 8000  # of a stack trace, its end
+MOST_OF_A_TRACE: Final = 8000  # the end of a stack trace
 
 _LEVELS: Final = {"WARNING": "WARN", "CRITICAL": "ERROR"}
 
-# What the running step adds to each line: its workflow_id, and its trace_id where there is a trace.
+# What the running step adds to each line: its workflow_id, and its trace_id if there is a trace.
 step_fields: ContextVar[Mapping[str, str] | None] = ContextVar("step_fields", default=None)
 
 
@@ -37,7 +36,7 @@ class DoneLine:
 
 
 def fields_of(record: logging.LogRecord, commit: str) -> dict[str, Any]:
-    """Everything that the line says, in order."""
+    """All fields of the line, in order."""
     done: DoneLine | None = getattr(record, EXTRA, None)
     head: dict[str, Any] = {
         "level": _LEVELS.get(record.levelname, record.levelname),
@@ -52,7 +51,7 @@ def fields_of(record: logging.LogRecord, commit: str) -> dict[str, Any]:
 
 
 def bounded(value: Any) -> Any:
-    """The value, no longer than a line can carry."""
+    """The value, cut to what a line can carry."""
     if isinstance(value, str):
         return value if len(value) <= MOST_CHARACTERS else f"{value[:MOST_CHARACTERS]}..."
     if isinstance(value, Mapping):
@@ -82,7 +81,7 @@ def _subject(done: DoneLine) -> dict[str, Any]:
 
 
 def _origin(record: logging.LogRecord) -> dict[str, str]:
-    """The workflow it belongs to: the one whose step runs, or the one that logs."""
+    """The workflow that the line belongs to: the one whose step runs, or the one that logs."""
     of_workflow: Mapping[str, Any] = getattr(record, "temporal_workflow", {})
     found = dict(step_fields.get() or {})
     if "workflow_id" in of_workflow:
@@ -97,7 +96,7 @@ def _error(record: logging.LogRecord) -> dict[str, str]:
 
 
 class JsonLines(logging.Formatter):
-    """One JSON object a line, in pure ASCII."""
+    """One JSON object per line, in pure ASCII."""
 
     def __init__(self, commit: str) -> None:
         super().__init__()
@@ -108,7 +107,7 @@ class JsonLines(logging.Formatter):
 
 
 class TextLines(logging.Formatter):
-    """Log lines for a terminal: moment, level, logger, message, then key=value."""
+    """Log lines for a terminal: time, level, logger, message, then key=value."""
 
     def format(self, record: logging.LogRecord) -> str:
         said = fields_of(record, "")
@@ -119,7 +118,7 @@ class TextLines(logging.Formatter):
 
 
 def _plain(text: str) -> str:
-    """The text as it is where a terminal shows every character of it as itself."""
+    """The text unquoted if a terminal shows each of its characters as it is."""
     return text if text.isprintable() else json.dumps(text)
 
 

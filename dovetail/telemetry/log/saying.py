@@ -1,4 +1,4 @@
-"""Writes what was done as one line."""
+"""Writes what was done as one log line."""
 
 import logging
 from collections.abc import Mapping, Sequence
@@ -14,7 +14,7 @@ FEW: Final = 5  # of a list of names, as Karpenter writes it
 
 
 def say(log_line: LogLine, name: str = "", *, controller: str = "", **fields: Any) -> None:
-    """One line. Names of fields are written with underscores here, and stand in the line as the list has them."""
+    """Write one line. Field names are written with underscores here, and appear in the line as in the list."""
     if not _log.isEnabledFor(log_line.level):
         return
     given = {_key(key): value for key, value in fields.items()}
@@ -26,7 +26,7 @@ def say(log_line: LogLine, name: str = "", *, controller: str = "", **fields: An
 
 
 def named(name: str) -> dict[str, str]:
-    """A reference to an object, as Karpenter writes it."""
+    """A reference to an object in Karpenter's form."""
     return {"name": name}
 
 

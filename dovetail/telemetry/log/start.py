@@ -1,7 +1,7 @@
-"""Logs, and the names of the product in them.
+"""Starts logging, and names the product.
 
-One line a record, to standard error, so that standard output stays what a command answers. Lines are JSON where nobody
-sits in front of them: in a container, behind a pipe.
+One line per record, to standard error, so that standard output holds only a command's answer. Lines are JSON if nobody
+reads them directly: in a container, behind a pipe.
 """
 
 import logging
@@ -18,13 +18,13 @@ from dovetail.telemetry.log.line import JsonLines, TextLines
 
 LogFormat = Literal["", "json", "text"]
 
-# What only says, at info, what happens all the time.
+# Libraries that log routine events at info.
 _TALKATIVE: Final = ("temporalio.activity", "aiohttp", "botocore", "urllib3", "kubernetes", "opentelemetry")
 
 
 def _in_one_line(record: logging.LogRecord) -> bool:
-    """What a step failed with, where it is something outside that failed: a traceback of ours says nothing more of it.
-    What nobody foresaw keeps its own."""
+    """The error of a step, in one line if something outside failed: our traceback adds nothing. Unforeseen errors keep
+    their traceback."""
     error = record.exc_info[1] if record.exc_info else None
     if isinstance(error, Failure | ApplicationError):
         step = activity.info().activity_type if activity.in_activity() else "a step"
@@ -33,7 +33,7 @@ def _in_one_line(record: logging.LogRecord) -> bool:
 
 
 def product_version() -> str:
-    """The version installed, for user agents and for people."""
+    """The installed version, for user agents and for people."""
     try:
         return version("dovetail")
     except PackageNotFoundError:
@@ -41,12 +41,12 @@ def product_version() -> str:
 
 
 def user_agent() -> str:
-    """What the API server's audit log shows."""
+    """The user agent, as the API server's audit log shows it."""
     return f"dovetail/{product_version()}"
 
 
 def start_logging(level: str, form: LogFormat = "") -> None:
-    """Log to standard error; without a form, JSON unless a person looks on."""
+    """Log to standard error; without a form, JSON unless it is a terminal."""
     chosen = form or ("text" if sys.stdout.isatty() else "json")
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(JsonLines(product_version()) if chosen == "json" else TextLines())
@@ -54,6 +54,6 @@ def start_logging(level: str, form: LogFormat = "") -> None:
     for name in _TALKATIVE:
         logging.getLogger(name).setLevel(logging.DEBUG if level == "debug" else logging.WARNING)
     logging.getLogger("temporalio.activity").addFilter(_in_one_line)
-    # The library would write the whole of a workflow's or step's description behind each message.
+    # Otherwise the library appends a workflow's or step's whole description to each message.
     workflow.logger.workflow_info_on_message = False
     activity.logger.activity_info_on_message = False

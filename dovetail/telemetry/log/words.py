@@ -1,9 +1,9 @@
-"""Every line that says what was done: its message, who does it, what the line says.
+"""Every log line about what was done: its message, its controller, its fields.
 
-Messages, names of fields and their order are Karpenter's where it does the same, because people search for them and
-programs parse them: patterns such as those of LogParserForKarpenter want one field directly behind another, and some
-want a certain field at the end of the line. What Karpenter does not do has words of ours. `docs/reference/logs.md` is
-made from this list.
+Messages, field names and their order are Karpenter's if it does the same, because people search for them and programs
+parse them: patterns such as those of LogParserForKarpenter want one field directly after another, and some want a
+certain field at the end of the line. What Karpenter does not do has our own words. `docs/reference/logs.md` is
+generated from this list.
 """
 
 import logging
@@ -12,14 +12,14 @@ from typing import Final, Literal
 
 Kind = Literal["", "NodeClaim", "Node"]
 
-# The API group of the objects that a line is about.
+# The API groups of the objects that lines are about.
 GROUPS: Final = {"NodeClaim": "karpenter.sh", "Node": ""}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogLine:
-    """One kind of line. `about`: the kind of the object whose name stands before the fields; empty where a line is
-    about several."""
+    """One kind of line. `about`: the kind of the object whose name precedes the fields; empty if a line is about
+    several."""
 
     message: str
     controller: str  # in Karpenter's words

@@ -1,23 +1,23 @@
-"""What a worker publishes of the whole cluster: only that of which it has the loop.
+"""Which metrics of the whole cluster a worker publishes: only those whose loop it runs.
 
-Every worker sees all objects, and two that print the same gauge double every sum over it. Upkeep, planning and
-disruption are loops of singletons, and Temporal hands each of their steps to one worker at a time: that worker speaks
-for the cluster. Another takes over with the step, within a minute where the first was killed. What a worker has done
-itself is counted by each, and sums are right.
+Every worker sees all objects, and two that publish the same gauge double every sum over it. Upkeep, planning and
+disruption are loops of singletons, and Temporal gives each of their steps to one worker at a time: that worker speaks
+for the cluster. Another takes over with the step, within a minute if the first was killed. Each worker counts what it
+has done itself, so those sums are right.
 """
 
 from collections.abc import Callable
 from typing import Final
 
 # Loops, as `LOOPS` of activities/shared/every_step/step_health.py names them.
-UPKEEP: Final = "upkeep"  # the Caretaker's: what is true of nodes, pools, pods and conditions
-PROVISIONING: Final = "provisioning"  # what the last round of placing pods came to
+UPKEEP: Final = "upkeep"  # the Caretaker's: the state of nodes, pools, pods and conditions
+PROVISIONING: Final = "provisioning"  # the result of the last round of placing pods
 ORDERS: Final = "orders"  # the Caretaker's other loop: what the cloud lists
-DISRUPTION: Final = "disruption"  # what the last decision about disruption came to
+DISRUPTION: Final = "disruption"  # the result of the last decision about disruption
 
 
 def everything(loop: str) -> bool:
-    """Of a process that is alone."""
+    """Every duty, for a process that is alone."""
     return True
 
 
@@ -27,15 +27,15 @@ def never() -> bool:
 
 
 class Duties:
-    """The loops that are this worker's to speak for."""
+    """The loops for which this worker speaks."""
 
     def __init__(self, runs: Callable[[str], bool] = everything, is_away: Callable[[], bool] = never) -> None:
-        """`runs`: whether the step of a loop runs here now. While Temporal is away nobody else can have it."""
+        """`runs`: whether the step of a loop runs here now. While Temporal is away no other worker can have it."""
         self._runs, self._is_away = runs, is_away
         self._had: set[str] = set()
 
     def has(self, loop: str) -> bool:
-        """Whether this worker speaks for that loop now; an empty name is everybody's."""
+        """Whether this worker speaks for that loop now; always for an empty name."""
         if not loop or self._runs(loop):
             self._had.add(loop)
         elif not self._is_away():

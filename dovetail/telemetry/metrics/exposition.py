@@ -1,7 +1,7 @@
-"""Metrics as Prometheus reads them: text, a family at a time, exactly the names and labels that were counted.
+"""Metrics in Prometheus' text format, family by family, with exactly the names and labels that were counted.
 
-Written here because the usual exporter adds labels and suffixes of its own, and Karpenter's dashboards and alerts know
-the names as they are.
+Written here because the usual exporter adds labels and suffixes of its own, and Karpenter's dashboards and alerts need
+the exact names.
 """
 
 import re
@@ -28,8 +28,7 @@ _PLAIN = re.compile(r"[^\\\"\n]*").fullmatch
 
 
 def counted(data: MetricsData | None, left_out: Collection[str] = ()) -> Iterator[str]:
-    """The lines of what steps have counted since the process began. `left_out`: names that this worker does not
-    publish."""
+    """The lines of everything counted since the process began. `left_out`: names that this worker does not publish."""
     if data is None:
         return
     for resource in data.resource_metrics:
@@ -78,7 +77,7 @@ def measured(samples: Iterable[Sample], help_texts: Mapping[str, str] = HELP, pr
 
 
 def head(name: str, words: str, kind: str) -> Iterator[str]:
-    """What announces a family."""
+    """The lines that introduce a family."""
     yield f"# HELP {name} {words}"
     yield f"# TYPE {name} {kind}"
 
@@ -93,18 +92,18 @@ def line(name: str, labels: Iterable[tuple[str, str]], value: float) -> str:
 
 
 def inside(labels: Iterable[tuple[str, str]]) -> str:
-    """What stands in the braces of a series."""
+    """The text between the braces of a series."""
     return ",".join([f'{key}="{_escaped(text)}"' for key, text in labels])
 
 
 def _escaped(text: str) -> str:
-    if _PLAIN(text):  # of a million values of a page nearly all
+    if _PLAIN(text):  # nearly all of a page's million values
         return text
     return text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
 
 
 def number(value: float) -> str:
-    """A value as it is written."""
+    """A value in Prometheus' form."""
     if not isfinite(value):
         return "NaN" if isnan(value) else "+Inf" if value > 0 else "-Inf"
     return str(int(value)) if float(value).is_integer() else repr(float(value))

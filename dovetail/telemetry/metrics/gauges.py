@@ -1,6 +1,6 @@
-"""What Karpenter's gauges say of a cluster: nodes, pools, pods, how full it is (MET-1, MET-4).
+"""Karpenter's gauges of a cluster: nodes, pools, pods, how full it is (MET-1, MET-4).
 
-Computed from one snapshot and never remembered, so the series of an object that is gone are gone with it.
+Computed from one snapshot and never remembered, so the series of a deleted object disappear with it.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -70,7 +70,7 @@ class Sample:
 
 
 def cluster_and_pools(snapshot: Snapshot, judging: Judging, asked: Iterable[Resources]) -> Iterator[Sample]:
-    """The gauges of all together, and of each NodePool. `asked`: what the pods of each node request."""
+    """The gauges of the whole cluster, and of each NodePool. `asked`: what the pods of each node request."""
     yield from _sound(judging.judge(snapshot, "metrics", lambda: [*_of_cluster(snapshot, total([*asked]))]))
     yield from _sound(judging.judge(snapshot, "metrics", lambda: [*_of_pools(snapshot)]))
 
@@ -80,7 +80,7 @@ def _sound(found: list[Sample] | Unjudged) -> list[Sample]:
 
 
 def pods_by_node(snapshot: Snapshot) -> Mapping[str, list[Pod]]:
-    """The pods that take room, by the node that they are bound to."""
+    """The pods that take room, by their node."""
     found: dict[str, list[Pod]] = {}
     for pod in snapshot.pods.values():
         if pod.node_name and not is_terminal(pod):
@@ -89,13 +89,13 @@ def pods_by_node(snapshot: Snapshot) -> Mapping[str, list[Pod]]:
 
 
 def node_labels(node: Node, *, managed: bool) -> Labels:
-    """Those of each series of a node."""
+    """The labels of each series of a node."""
     place = {label: node.labels.get(key, "") for label, key in _PLACE.items()}
     return tuple({"node_name": node.name, "phase": "", "managed": _word(managed), **place}.items())
 
 
 def node_amounts(node: Node, pods: list[Pod]) -> dict[str, list[tuple[str, float]]]:
-    """Gauge -> resource and amount, of one node."""
+    """Gauge -> resource and amount, for one node."""
     overhead = {name: amount - node.allocatable.get(name, 0) for name, amount in node.capacity.items()}
     amounts = {
         "nodes_allocatable": node.allocatable,
@@ -121,13 +121,13 @@ def _of_pools(snapshot: Snapshot) -> Iterator[Sample]:
     usage = pool_usage(snapshot)
     for name, pool in sorted(snapshot.pools.items()):
         if not snapshot.is_ours(pool.template.node_class):
-            continue  # of another provider, which counts them itself (PLM-1)
+            continue  # another provider's, which counts them itself (PLM-1)
         yield from _amounts("nodepools_limit", pool.limits or {}, {"nodepool": name})
         yield from _amounts("nodepools_usage", usage[name], {"nodepool": name})
 
 
 def pod_labels(pod: Pod) -> Labels:
-    """What a pod says of itself."""
+    """The labels from the pod itself."""
     owner = next(iter(pod.owners), None)
     return (
         ("name", pod.name),
@@ -141,7 +141,7 @@ def pod_labels(pod: Pod) -> Labels:
 
 
 def pod_place(node: Node | None, *, managed: bool) -> Labels:
-    """What its node adds: the same for all pods of the node."""
+    """The labels from its node: the same for all pods of the node."""
     of_node = {} if node is None else node.labels
     return (*((label, of_node.get(_PLACE[label], "")) for label in _POD_PLACE), ("managed", _word(managed)))
 
@@ -158,7 +158,7 @@ def _by_resource(resources: Resources) -> Iterator[tuple[str, float]]:
 
 
 def _bounded(amount: int) -> int:
-    """The amount, as far as a float can show it."""
+    """The amount, limited to what a float can show."""
     return max(-_MOST, min(_MOST, amount))
 
 

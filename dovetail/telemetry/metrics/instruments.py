@@ -1,8 +1,8 @@
 """Instruments by name, made when they are first used.
 
-Each part of the product lists its metrics in tables of its own; the making is here, once. A name that no table lists is
-an error, so nothing is counted that is described nowhere. Instruments come from OpenTelemetry's API: in a process that
-installs no SDK (the CLI, a test of one step) they count nothing.
+Each part of the product lists its metrics in tables of its own; they are made here. A name that no table lists is an
+error, so nothing without a description is counted. Instruments come from OpenTelemetry's API: in a process without its
+SDK (the CLI, a test of one step) they count nothing.
 """
 
 from collections.abc import Mapping
@@ -20,7 +20,7 @@ Durations = Mapping[str, tuple[str, tuple[float, ...]]]  # name -> words, bounds
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Instruments:
-    """What one part of the product counts, by names without their prefix."""
+    """The metrics of one part of the product, by names without their prefix."""
 
     meter: Meter
     counters: Mapping[str, str]
@@ -57,7 +57,7 @@ class Instruments:
         return found
 
     def gauge(self, name: str) -> Gauge:
-        """The gauge of that name: for what only its setter knows, and no snapshot."""
+        """The gauge of that name, for values that follow from no snapshot."""
         if name not in self.made:
             self.made[name] = self.meter.create_gauge(self.prefix + name, description=self.gauges[name])
         found: Gauge = self.made[name]

@@ -1,8 +1,8 @@
-"""All metrics of a worker as one text: what its steps have counted, and gauges worked out from the cluster as it is.
+"""All metrics of a worker as one text: what its steps have counted, and gauges computed from the present cluster.
 
-Counters and durations come through OpenTelemetry's SDK; the gauges are computed at each scrape, from one snapshot that
-nothing changes, and those of the whole cluster by one worker alone (duties.py). The text is made in a thread, so that a
-scrape does not stop the worker.
+Counters and durations come from OpenTelemetry's SDK; the gauges are computed at each scrape, from one unchanging
+snapshot, and those of the whole cluster by only one worker (duties.py). The text is made in a thread, so that a scrape
+does not block the worker.
 """
 
 import asyncio
@@ -57,7 +57,7 @@ from dovetail.telemetry.metrics.sources import SOURCES, Source
 
 READS = PLACEMENT
 
-# What upstream says of its Lease: here, which worker speaks for the cluster.
+# Upstream's metric of its Lease: here, which worker speaks for the cluster.
 LEADER_PREFIX: Final = "leader_election_"
 LEADER_NAME: Final = "karpenter-leader-election"
 LEADER_HELP: Final = {"master_status": "1 where this worker holds the Caretaker's step and publishes cluster gauges."}
@@ -67,8 +67,8 @@ PIECE: Final = 2**18  # bytes; the event loop has heartbeats to send between two
 
 
 def gathered(blocks: Iterable[bytes]) -> Iterator[bytes]:
-    """The page in pieces of about that size, for sending. Each is made when the last one is gone, in its memory: the
-    whole page at once would be 74 MB that the system has to find at every scrape."""
+    """The page in pieces of about that size, for sending. Each is made in the memory of the one before, once that is
+    sent: the whole page at once would need 74 MB at every scrape."""
     waiting: list[bytes] = []
     size = 0
     for block in blocks:
@@ -81,7 +81,7 @@ def gathered(blocks: Iterable[bytes]) -> Iterator[bytes]:
 
 
 def install_meters(more: Sequence[MetricReader] = (), resource: Resource | None = None) -> InMemoryMetricReader:
-    """From now on the steps of this process count; the reader has what they counted. `more`: others who read it."""
+    """Let this process's steps count from now on; returns the reader of the counts. `more`: further readers."""
     reader = InMemoryMetricReader()
     provider = MeterProvider(metric_readers=[reader, *more], resource=resource, shutdown_on_exit=False)
     metrics.set_meter_provider(provider)
@@ -89,7 +89,7 @@ def install_meters(more: Sequence[MetricReader] = (), resource: Resource | None 
 
 
 class Gauges(NamedTuple):
-    """Gauges with their words and the prefix of their names."""
+    """Gauges with their descriptions and the prefix of their names."""
 
     samples: list[Sample]
     words: Mapping[str, str] = HELP
@@ -98,7 +98,7 @@ class Gauges(NamedTuple):
 
 @dataclass(slots=True)
 class _Shared:
-    """What outlives a scrape."""
+    """State kept between scrapes."""
 
     lines: ClusterLines = field(default_factory=ClusterLines)
     running: asyncio.Task[list[bytes]] | None = None
@@ -107,7 +107,7 @@ class _Shared:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scrape:
-    """Where the metrics of one worker come from."""
+    """The sources of one worker's metrics."""
 
     view: ClusterView
     supported: Callable[[], frozenset[tuple[str, str]]]
@@ -123,7 +123,7 @@ class Scrape:
     conditions: ConditionMetrics | None = None
     observed: bool = True  # gauges of the cluster's state; off with DISABLE_CLUSTER_STATE_OBSERVABILITY (PLM-13)
     duties: Duties = field(default_factory=Duties)
-    sources: Sequence[Source] = ()  # of this worker, beside those that the parts of the product have registered
+    sources: Sequence[Source] = ()  # of this worker, besides those registered by parts of the product
     shared: _Shared = field(default_factory=_Shared)
 
     async def text(self) -> str:
@@ -131,7 +131,8 @@ class Scrape:
         return b"".join(await self.pieces()).decode()
 
     async def pieces(self) -> list[bytes]:
-        """The same in many small blocks. One scrape runs at a time: who asks meanwhile gets its answer too."""
+        """The same in many small blocks. One scrape runs at a time; requests that come meanwhile get the same
+        answer."""
         shared = self.shared
         if shared.running is None or shared.running.done():
             shared.running = asyncio.create_task(self._scraped())
@@ -147,7 +148,7 @@ class Scrape:
         try:
             return await pool_costs(self.view.snapshot(FLEET), self.catalogues)
         except Failure:
-            return ()  # the view cannot be used; cluster_state_synced says so
+            return ()  # the view cannot be used, as cluster_state_synced shows
 
     def _speaks_for_cluster(self) -> bool:
         return self.observed and self.duties.has(UPKEEP)
@@ -162,7 +163,7 @@ class Scrape:
                 yield from self.conditions.blocks()
 
     async def gauges(self) -> list[Gauges]:
-        """The gauges for who reads no text, without those of single nodes, pods and conditions: these are the page."""
+        """The gauges for readers other than the page, without those of single nodes, pods and conditions."""
         costs = await self._costs()
         return await asyncio.to_thread(self._few, costs)
 
@@ -175,7 +176,7 @@ class Scrape:
         return found
 
     def left_out(self) -> list[str]:
-        """Names that steps have counted and this worker does not publish: another one speaks for them."""
+        """Names that steps have counted but this worker does not publish, because another one does."""
         return [name for name, loop in GAUGE_LOOPS.items() if not self.duties.has(loop)]
 
     def _parts(self, costs: tuple[Sample, ...], snapshot: Snapshot | None) -> Iterator[Iterable[str]]:
@@ -196,7 +197,7 @@ class Scrape:
             yield from self._of_snapshot(snapshot)
 
     def _of_snapshot(self, snapshot: Snapshot | None) -> Iterator[Gauges]:
-        """What follows from the objects: what this worker decides upon, and all where it speaks for the cluster."""
+        """Gauges from the objects: those of this worker's decisions, and all if it speaks for the cluster."""
         if snapshot is not None:
             yield Gauges([*self.faults.samples(snapshot, self.duties)], FAULTS, OWN_PREFIX)
         if not self.duties.has(UPKEEP):
@@ -206,7 +207,7 @@ class Scrape:
         if snapshot is None:
             yield Gauges([Sample(name="cluster_state_synced", value=0.0)])
             return
-        # No pod has a say in what follows, and a hundred thousand of them would be looked at.
+        # The following does not depend on pods, and a hundred thousand of them would be read.
         fleet = replace(snapshot, pods={})
         yield Gauges([*self._budgets(fleet)])
         yield Gauges([*launch_samples(fleet)], LAUNCH_HELP, OWN_PREFIX)
@@ -217,7 +218,7 @@ class Scrape:
         yield Gauges([*hold_samples(fleet)], HOLD_HELP, OWN_PREFIX)
 
     def _snapshot(self) -> Snapshot | None:
-        """None while the view cannot be used, or where the cluster's state is not observed."""
+        """None while the view cannot be used, or if the cluster's state is not observed."""
         if not self.observed:
             return None
         try:
@@ -233,13 +234,13 @@ class Scrape:
         return Sample(name="master_status", labels=(("name", LEADER_NAME),), value=float(self.duties.has(UPKEEP)))
 
     def _unsynced(self, synced: bool) -> Sample:
-        """Measured from the first scrape that found it so."""
+        """Measured from the first scrape that found it unsynced."""
         shared, now = self.shared, time.monotonic()
         shared.unsynced_since = None if synced else shared.unsynced_since or now
         return Sample(name="cluster_state_unsynced_time_seconds", value=now - (shared.unsynced_since or now))
 
     def _budgets(self, snapshot: Snapshot) -> Iterator[Sample]:
-        """DIS-58: what the budgets allow before those that leave are taken off, and how many those are."""
+        """DIS-58: what the budgets allow before leaving nodes are subtracted, and how many are leaving."""
         for (pool, reason), found in sorted(allowances(snapshot, self.settings).items()):
             labels = (("nodepool", pool), ("reason", reason))
             yield Sample(name="nodepools_allowed_disruptions", labels=labels, value=float(found.allowed))

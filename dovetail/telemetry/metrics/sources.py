@@ -1,6 +1,6 @@
-"""What is measured at a scrape and follows from no snapshot: the parts of the product hand in their lines here.
+"""What is measured at a scrape but follows from no snapshot: the parts of the product register their lines here.
 
-A part registers its source once, when it is loaded; the scrape asks those that are this worker's to publish.
+A part registers its source once, when it is loaded; the scrape asks the sources that this worker publishes.
 """
 
 from collections.abc import Callable, Iterable

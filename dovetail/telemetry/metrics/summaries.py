@@ -1,8 +1,8 @@
-"""Summaries: quantiles of what was observed in the last ten minutes, as Karpenter has them for two of its durations.
+"""Summaries: quantiles of the last ten minutes' observations, as Karpenter has for two of its durations.
 
-OpenTelemetry has no such instrument and Python's client of Prometheus none with quantiles, so they are worked out here,
-exactly, from at most 10,000 observations of each series. Sum and count are those since the process began. A series
-without an observation in ten minutes shows NaN, as the original does.
+OpenTelemetry has no such instrument and Python's Prometheus client none with quantiles, so they are computed here,
+exactly, from at most 10,000 observations of each series. Sum and count are since the process began. A series without an
+observation in ten minutes shows NaN, as the original does.
 """
 
 import math
@@ -48,7 +48,7 @@ class Summaries:
     def __init__(self, words: Mapping[str, str], prefix: str, now: Callable[[], float] = time.monotonic) -> None:
         self.words, self._prefix, self._now = words, prefix, now
         self._series: dict[str, dict[Labels, _Series]] = {}
-        self._lock = threading.Lock()  # steps and scrapes are threads of their own
+        self._lock = threading.Lock()  # steps and scrapes run in different threads
 
     def observe(self, name: str, amount: float, labels: Mapping[str, str]) -> None:
         """Add one observation; a negative amount counts as none."""

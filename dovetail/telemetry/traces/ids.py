@@ -1,9 +1,9 @@
-"""The ids of traces and spans: worked out, never drawn.
+"""The ids of traces and spans: derived, never random.
 
-A workflow outlives every worker, so no worker can keep the id of its span. All ids follow from what the record holds
-anyway: the trace of a plan has the plan's own id, as it stands in the annotation dovetail.sh/plan and in the id of the
-disruption's workflow; a span's follows from its run and step. So two workers come to the same ids, also after a kill,
-and a replay draws no chance. Whether a trace is kept follows from its id too.
+A workflow outlives every worker, so no worker can keep the id of its span. All ids follow from what the record already
+holds: the trace of a plan has the plan's own id, as in the annotation dovetail.sh/plan and in the id of the
+disruption's workflow; a span's follows from its run and step. So two workers derive the same ids, even after a kill,
+and a replay needs no randomness. Whether a trace is kept follows from its id too.
 """
 
 import hashlib
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from dovetail.messages.plans import Seen
 
-_RANDOM: Final = 1 << 56  # of a trace id the lowest 56 bits, as the W3C has it
+_RANDOM: Final = 1 << 56  # the lowest 56 bits of a trace id, by the W3C
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,12 +25,12 @@ class SpanId:
     kept: bool = True
 
     def within(self, *parts: object) -> "SpanId":
-        """The span of the same trace that these parts name."""
+        """The span of the same trace with these name parts."""
         return SpanId(trace=self.trace, span=_digest(self.trace, *parts)[:16], kept=self.kept)
 
 
 def of_plan(plan_id: str, share: float) -> SpanId:
-    """The first span of what a plan has set going."""
+    """The first span of everything that a plan starts."""
     trace = plan_id.replace("-", "")
     if len(trace) != 32 or set(trace) - set("0123456789abcdef"):
         trace = _digest("plan", plan_id)[:32]
@@ -38,17 +38,17 @@ def of_plan(plan_id: str, share: float) -> SpanId:
 
 
 def of_decision(planner: str, seen: "Seen", share: float) -> SpanId:
-    """The span of a decision, by the workflow that asked for it and by what it had seen."""
+    """The span of a decision, by the workflow that asked for it and what it had seen."""
     return _first(_digest("decision", planner, repr(seen.taken_at), *seen.versions)[:32], share)
 
 
 def of_run(workflow_id: str, run_id: str, share: float) -> SpanId:
-    """The first span of a workflow that nothing with a trace has started."""
+    """The first span of a workflow that was not started by anything with a trace."""
     return _first(_digest("run", workflow_id, run_id)[:32], share)
 
 
 def is_kept(trace: str, share: float) -> bool:
-    """Whether the trace is among the share that is kept."""
+    """Whether the trace is in the share that is kept."""
     return int(trace, 16) % _RANDOM < share * _RANDOM
 
 

@@ -12,7 +12,7 @@ Attribute = str | int | float | bool
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Span:
-    """What was done from when to when, in seconds since the epoch."""
+    """What was done, from when to when in seconds since the epoch."""
 
     name: str
     id: SpanId
@@ -21,7 +21,7 @@ class Span:
     ended: float
     attributes: Mapping[str, Attribute] = field(default_factory=dict)
     links: tuple[SpanId, ...] = ()
-    error: str = ""  # why it failed; empty where it did not
+    error: str = ""  # why it failed; empty if it did not
 
 
 _plan: ContextVar[str] = ContextVar("plan", default="")
@@ -29,10 +29,10 @@ _plan: ContextVar[str] = ContextVar("plan", default="")
 
 @contextmanager
 def traced(plan_id: str) -> Iterator[None]:
-    """What a singleton asks for meanwhile belongs to this plan's trace; without traces it changes nothing.
+    """What a singleton asks for within the block belongs to this plan's trace; without traces it changes nothing.
 
-    In a room that workflows do not load anew, so that they and the interceptor around them mean the same variable. The
-    value before is set again, not the token: a workflow that leaves the cache is closed in another context.
+    In a module that workflows do not reload, so that they and the interceptor around them use the same variable. The
+    former value is restored without the token: a workflow that leaves the cache is closed in another context.
     """
     before = _plan.get()
     _plan.set(plan_id)
@@ -43,5 +43,5 @@ def traced(plan_id: str) -> Iterator[None]:
 
 
 def plan_traced() -> str:
-    """The plan whose trace is written now; empty where there is none."""
+    """The plan whose trace is written now; empty if there is none."""
     return _plan.get()

@@ -1,6 +1,6 @@
-"""Calls to the API server by verb and code, under the names of the library that Karpenter calls it with.
+"""Calls to the API server by verb and code, under the names of Karpenter's client library.
 
-A watch is no call here: it lasts for minutes, and `dovetail_watch_broken` tells of it.
+A watch does not count as a call: it lasts for minutes, and has `dovetail_watch_broken`.
 """
 
 from typing import Final
@@ -29,7 +29,7 @@ def called(verb: str, path: str, status: int, seconds: float) -> None:
 
 
 def subject_of(path: str) -> dict[str, str]:
-    """Group, version, kind (its plural, as it stands in the path) and subresource; no names, which have no end."""
+    """Group, version, kind (its plural, as in the path) and subresource; no names, which are unlimited in number."""
     parts = [part for part in path.split("?")[0].split("/") if part]
     group, rest = ("", parts[1:]) if parts[:1] == ["api"] else ("/".join(parts[1:2]), parts[2:])
     version, rest = (rest[0] if rest else ""), rest[1:]

@@ -1,6 +1,6 @@
 """Karpenter's metrics by name: what each counts, in words, and the buckets of its durations (MET-1, MET-3).
 
-Karpenter's names carry Karpenter's labels alone: a dashboard that sums over a label of our own would count twice.
+Karpenter's names have only Karpenter's labels: a dashboard that sums over a label of our own would count twice.
 """
 
 from collections.abc import Mapping
@@ -84,7 +84,7 @@ HISTOGRAMS: Final[dict[str, tuple[str, tuple[float, ...]]]] = {
     "cloudprovider_duration_seconds": ("Seconds of calls to the cloud, by method.", _LONG),
 }
 
-# Summaries upstream; each has a histogram of ours beside it, `dovetail_` and the same name, that can be summed.
+# Summaries upstream; for each we also have a histogram that can be summed, `dovetail_` and the same name.
 SUMMARIES: Final = {
     "nodes_termination_duration_seconds": "Seconds from a Node's deletion to the end of its finalizer.",
     "pods_startup_duration_seconds": "Seconds from a pod's creation until it was ready.",
@@ -99,7 +99,7 @@ GAUGES: Final = {
     "scheduler_ignored_pods_count": "Pods that took no part in the last round, because what they ask for is not valid.",
 }
 
-# The loop whose worker publishes a gauge of its last round: what another worker found an hour ago is no answer.
+# The loop whose worker publishes a gauge of its last round: what another worker found an hour ago is outdated.
 GAUGE_LOOPS: Final = {
     "karpenter_voluntary_disruption_eligible_nodes": DISRUPTION,
     "karpenter_scheduler_unschedulable_pods_count": PROVISIONING,
@@ -110,7 +110,7 @@ GAUGE_LOOPS: Final = {
     "dovetail_instances_without_claim": ORDERS,
 }
 
-# The meter is a stand-in until the worker installs the SDK.
+# The meter is a placeholder until the worker installs the SDK.
 INSTRUMENTS = Instruments(meter=metrics.get_meter("dovetail"), counters=COUNTERS, histograms=HISTOGRAMS, gauges=GAUGES)
 BESIDE = Instruments(
     meter=metrics.get_meter("dovetail.beside"),

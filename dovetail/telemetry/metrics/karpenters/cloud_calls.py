@@ -1,7 +1,7 @@
 """How long calls to the cloud take, and how they fail, under Karpenter's names (CLD-16).
 
-Put around the ports by the composition root. Methods are named as upstream names its provider's; the label `controller`
-is the controller of upstream's that makes the same call.
+The composition root wraps it around the ports. Methods have the names of upstream's provider; the label `controller` is
+the upstream controller that makes the same call.
 """
 
 import time
@@ -66,7 +66,7 @@ class MeasuredCloud:
             observe("cloudprovider_duration_seconds", time.monotonic() - began, self._labels(method))
 
     def _failed(self, method: str, error: str) -> None:
-        """The label of the error as upstream maps it; anything else is empty."""
+        """Count the failure; its label is upstream's for the error, or empty if there is none."""
         count("cloudprovider_errors_total", {**self._labels(method), "error": error})
 
     def _labels(self, method: str) -> dict[str, str]:

@@ -1,9 +1,9 @@
-"""The gauges of nodes and pods as text, written anew only for what has changed.
+"""The gauges of nodes and pods as text, rewritten only for what has changed.
 
-At 5,000 nodes and 100,000 pods a scrape has 260,000 such series, and nearly all say what they said half a minute ago.
-Objects of the cache are never changed in place: one that is the same object says the same. What each object says is
-defined in gauges.py. The text is kept in bytes and in blocks, a node's pods together, so that
-a scrape neither looks at each pod nor encodes 30 MB again.
+At 5,000 nodes and 100,000 pods a scrape has 260,000 such series, and nearly all are as they were half a minute ago.
+Objects in the cache are never changed in place, so the same object has the same series; gauges.py defines them. The
+text is kept as bytes in blocks, a node's pods together, so that a scrape neither looks at each pod nor encodes 30 MB
+again.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -22,7 +22,7 @@ from dovetail.telemetry.metrics.instruments import PREFIX
 _LIFETIME: Final = "nodes_current_lifetime_seconds"
 _PODS: Final = "pods_state"
 
-# What the pods of no known node say of their place.
+# The place labels of pods without a known node.
 _NOWHERE: Final = inside(pod_place(None, managed=False))
 
 
@@ -30,12 +30,12 @@ class _NodeText(NamedTuple):
     node: Node
     managed: bool
     families: dict[str, bytes]  # all but its lifetime: name -> lines
-    lifetime: bytes  # the line, open for its value
-    place: str  # what each series of its pods says of it
+    lifetime: bytes  # the line without its value
+    place: str  # the labels that it adds to each series of its pods
     asked: Resources  # what its pods request
 
     def says(self, node: Node, managed: bool) -> bool:
-        """Whether this is still what there is to say: a kubelet that reports again changes none of it."""
+        """Whether the text is still right: a kubelet's repeated report does not change it."""
         mine = self.node
         return self.managed is managed and (
             mine is node
@@ -52,7 +52,7 @@ class ClusterLines:
         self._pods = _PodLines()
 
     def blocks(self, snapshot: Snapshot) -> Iterator[bytes]:
-        """All gauges that follow from a snapshot, in whole lines."""
+        """All gauges from a snapshot, in whole lines."""
         managed = {claim.provider_id for claim in snapshot.claims.values() if claim.provider_id}
         judging = Judging()
         changed = self._pods.follow(snapshot.pods)
@@ -93,16 +93,17 @@ class ClusterLines:
 
 
 class _PodLines:
-    """The series of pods, by node. A pod is known by its object's identity, which holds because the object is held."""
+    """The series of pods, by node. A pod is recognised by its object's identity, which is reliable because a reference
+    is kept."""
 
     def __init__(self) -> None:
         self.blocks: dict[str, bytes] = {}
         self._held: dict[int, Pod] = {}
         self._order: list[Pod] = []
-        self._texts: dict[str, dict[int, bytes]] = {}  # node -> pod -> its line; empty until it is written
+        self._texts: dict[str, dict[int, bytes]] = {}  # node -> pod -> its line; empty until written
 
     def follow(self, pods: Mapping[str, Pod]) -> set[str]:
-        """Take over which pods there are; the nodes whose pods have changed."""
+        """Adopt the present pods; returns the nodes whose pods have changed."""
         before, self._order = self._order, [*pods.values()]
         if len(before) == len(self._order):
             pairs = zip(before, self._order, strict=True)
@@ -113,7 +114,7 @@ class _PodLines:
         return self._take_over(gone, come)
 
     def _replaced(self, pairs: list[tuple[Pod, Pod]]) -> set[str]:
-        """As many pods as before stand in the order of before, but for these: the usual case, and quickly seen."""
+        """The usual case, quickly recognised: as many pods as before, in the same order, with these pairs replaced."""
         gone, come = {id(old): old for old, _ in pairs}, {id(new): new for _, new in pairs}
         moved = gone.keys() & come.keys()
         return self._take_over(
@@ -139,7 +140,7 @@ class _PodLines:
         return [pod for pod in pods if not is_terminal(pod)]
 
     def write(self, node: str, place: str, judging: Judging, *, anew: bool) -> None:
-        """What its pods say: those that have not been written yet, or all of them."""
+        """The text of its pods: write those not written yet, or all of them."""
         texts = self._texts.get(node)
         if not texts:
             self._texts.pop(node, None)
@@ -180,6 +181,6 @@ def _node_text(node: Node, pods: list[Pod], managed: bool) -> _NodeText:
 
 
 def _open_line(name: str, labels: str, since: float) -> bytes:
-    """A line without its value, of a node whose age is known."""
+    """A line without its value, for a node of known age."""
     number(-since)
     return f"{PREFIX}{name}{{{labels}}} ".encode()

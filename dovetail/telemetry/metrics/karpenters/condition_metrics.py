@@ -1,8 +1,8 @@
-"""How objects' conditions stand and how they change, as the library under Karpenter counts them (MET-5, AWS-167).
+"""The state and changes of objects' conditions, as counted by the library under Karpenter (MET-5, AWS-167).
 
 Each change of a NodeClaim, a NodePool, a Node or a NodeClass is counted as the cache reports it; the gauges are worked
-out at each scrape from the objects that exist, so that no series outlives its object. Metrics are named for the kind;
-all kinds but Node have twins under the older names, with group and kind as labels, because alerts still use those.
+out at each scrape from existing objects, so that no series outlives its object. Metrics are named after the kind; all
+kinds but Node have twins under the older names, with group and kind as labels, because alerts still use those.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -43,7 +43,7 @@ class _Followed:
 
     @property
     def infixes(self) -> tuple[str, ...]:
-        """What stands in the names of its metrics."""
+        """The kind's part in the names of its metrics."""
         own = f"{self.kind.lower()}_"
         return (own, "") if self.twins else (own,)
 
@@ -88,14 +88,14 @@ class ConditionMetrics:
         )
 
     def follow(self) -> None:
-        """Count changes from now on. Objects that exist already count as having come just now, as upstream has it."""
+        """Count changes from now on. Existing objects count as just created, as upstream does."""
         for each in self._followed:
             self._view.listen(each.kind, self._listener(each))
 
     def _listener(self, followed: _Followed) -> ConditionsListener:
         def changed(before: ObjectConditions | None, after: ObjectConditions | None) -> None:
             if not self._duties.has(UPKEEP):
-                return  # every worker hears of it, and one counts
+                return  # every worker sees it, and one counts
             if after is not None:
                 self._count(followed, before, after)
             elif before is not None and before.deleting_since is not None:
@@ -124,10 +124,10 @@ class ConditionMetrics:
             self._instruments.histogram(f"{infix}{name}").record(seconds, {**labels, **whose})
 
     def blocks(self) -> Iterator[bytes]:
-        """The gauges of the objects that exist now, as Prometheus reads them, in whole lines.
+        """The gauges of the existing objects, as Prometheus reads them, in whole lines.
 
-        A hundred thousand conditions stand as they stood at the last scrape: an object whose conditions are the same
-        is written as it was, but for its ages.
+        A hundred thousand conditions are as they were at the last scrape: the text of an object with the same
+        conditions is reused, except for its ages.
         """
         families: dict[str, list[bytes]] = {}
         known, self._texts, ages = self._texts, {}, _AgeTexts(self._now())
@@ -145,7 +145,8 @@ class ConditionMetrics:
 
 
 class _AgeTexts(dict[float, bytes]):
-    """How long ago a moment was, as it ends a line. Conditions change in whole seconds, many in the same."""
+    """How long ago a moment was, as text for the end of a line. Conditions change in whole seconds, many in the same
+    one."""
 
     def __init__(self, now: float) -> None:
         super().__init__()
@@ -157,7 +158,7 @@ class _AgeTexts(dict[float, bytes]):
 
 
 class _Ages(NamedTuple):
-    """Lines of one family with a place in each for its age, and since when each has counted."""
+    """Lines of one family, each with a place for its age, and the times from which the ages count."""
 
     family: str
     lines: bytes
@@ -165,7 +166,7 @@ class _Ages(NamedTuple):
 
 
 class _Text(NamedTuple):
-    """The gauges of one object. `fixed`: family and lines that do not change with time."""
+    """The gauges of one object. `fixed`: families and lines that do not change with time."""
 
     found: ObjectConditions
     fixed: tuple[tuple[str, bytes], ...]
@@ -191,7 +192,7 @@ class _Text(NamedTuple):
         return cls(found=found, fixed=tuple(fixed), ages=tuple(ages))
 
     def says(self, found: ObjectConditions) -> bool:
-        """Whether this is still what there is to say of the object."""
+        """Whether the text is still right for the object."""
         mine = self.found
         same = mine.conditions is found.conditions or mine.conditions == found.conditions
         return (
@@ -201,7 +202,7 @@ class _Text(NamedTuple):
         )
 
     def add_to(self, families: dict[str, list[bytes]], ages: _AgeTexts) -> None:
-        """Put the lines to those of the other objects."""
+        """Add the lines to those of the other objects."""
         for name, text in self.fixed:
             families.setdefault(name, []).append(text)
         for name, lines, since in self.ages:
@@ -209,5 +210,5 @@ class _Text(NamedTuple):
 
 
 def _aging(name: str, series: list[str]) -> bytes:
-    """Lines with a place at the end of each for its age."""
+    """Lines, each with a place for its age at the end."""
     return b"".join([f"{PREFIX}{name}{{{text}}} ".replace("%", "%%").encode() + b"%b" for text in series])

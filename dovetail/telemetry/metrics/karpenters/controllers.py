@@ -1,7 +1,7 @@
-"""Upstream's names for who does what: dashboards and alerts filter by them.
+"""Upstream's names of controllers: dashboards and alerts filter by them.
 
-Karpenter's work is divided into controllers, ours into steps. Each step stands under the controller that does the same
-there, so that `controller="disruption"` finds what people look for.
+Karpenter's work is divided into controllers, ours into steps. Each step is listed under the controller that does the
+same there, so that `controller="disruption"` finds what people look for.
 """
 
 from typing import Final
@@ -45,5 +45,5 @@ CONTROLLERS: Final = {
 
 
 def controller_of(step: str) -> str:
-    """The controller that upstream would name; a step without one keeps its own name, and no step is nobody's."""
+    """Upstream's controller for a step; a step without one keeps its own name, so that every step has a controller."""
     return CONTROLLERS.get(step, step)

@@ -1,7 +1,7 @@
 """What decisions about disruption count, under Karpenter's names.
 
-A decision counts once its mark stands, not when it is proposed. A reason is spelt in lower case or as the API has it,
-by metric, as upstream does (DIS-192).
+A decision counts once its mark is written, not when it is proposed. A reason is in lower case or as in the API,
+depending on the metric, as upstream does (DIS-192).
 """
 
 from collections.abc import Iterable
@@ -23,20 +23,21 @@ _TIMEOUTS = "voluntary_disruption_consolidation_timeouts_total"
 
 
 def begin() -> None:
-    """Let this counter exist before it counts: dashboards want its zero."""
+    """Let this counter exist before it counts: dashboards need its zero."""
     for kind in ("multi", "single"):
         count(_TIMEOUTS, {"consolidation_type": kind}, 0)
 
 
 def decided(decision: Decision, seconds: float) -> None:
-    """How long a decision took, and how many nodes each reason could have taken; budgets are the scrape's."""
+    """How long a decision took, and how many nodes each reason could have taken; budgets are published by the
+    scrape."""
     round_ended(DISRUPTION, seconds)
     if decision.decided_by:
         observe("voluntary_disruption_decision_evaluation_duration_seconds", seconds, _kind(decision.decided_by))
     eligible: dict[str, int] = {}
     for method, number in decision.eligible:
         reason = _METHODS[method].reason.label
-        eligible[reason] = eligible.get(reason, 0) + number  # DIQ-3: drift of both sorts together
+        eligible[reason] = eligible.get(reason, 0) + number  # DIQ-3: both kinds of drift together
     for reason, number in eligible.items():
         gauge("voluntary_disruption_eligible_nodes").set(number, {"reason": reason})
     for move in decision.moves:
@@ -54,8 +55,7 @@ def _moved(move: Move) -> None:
 
 
 def looked_again(look: SecondLook, method: str) -> None:
-    """DIS-134 to DIS-136: nodes that did not survive the second look; a simulation with another result does not
-    count."""
+    """DIS-134 to DIS-136: nodes that failed the second look; a simulation with another result does not count."""
     validity = look.validity
     if isinstance(validity, Invalid) and validity.reason not in (Invalidity.SCHEDULING, Invalidity.UNKNOWN):
         labels = {"consolidation_type": _METHODS[method].kind}
@@ -63,7 +63,7 @@ def looked_again(look: SecondLook, method: str) -> None:
 
 
 def started(command: DisruptionCommand, marked: Iterable[Target]) -> None:
-    """DIS-143: a command whose marks stand is counted, and once more for each of its pools."""
+    """DIS-143: a command whose marks are written is counted, and once more for each of its pools."""
     labels = {"decision": _decision(command), **_kind(command.method)}
     count("voluntary_disruption_decisions_total", labels)
     saving(command.reason.lower(), command.savings)
@@ -72,7 +72,7 @@ def started(command: DisruptionCommand, marked: Iterable[Target]) -> None:
 
 
 def failed(method: str, replacements: int) -> None:
-    """DIS-157: replacements that never came up; the label says the type of consolidation (DIQ-2)."""
+    """DIS-157: replacements that never became ready; the label is the type of consolidation (DIQ-2)."""
     labels = {"decision": "replace" if replacements else "delete", **_kind(method)}
     count("voluntary_disruption_queue_failures_total", labels, replacements)
 

@@ -1,6 +1,6 @@
 """What the steps of a node's life count, under Karpenter's names (MET-1).
 
-Counted on the write that persists the transition, at most once each: a worker that dies in between loses a count and
+Counted with the write that persists the transition, at most once each: a worker that dies in between loses a count but
 never doubles one (DUR-5, DUR-13).
 """
 
@@ -14,7 +14,7 @@ from dovetail.model import names
 from dovetail.model.nodes import Node, NodeClaim
 from dovetail.telemetry.metrics.karpenters.catalogue import count, observe
 
-# The orders that upstream counts as disruptions; deleting a surplus claim, or one whose node was deleted, is none.
+# The orders that upstream counts as disruptions; deleting a surplus claim, or one whose node was deleted, does not.
 _DISRUPTING: Final = frozenset({"expired", "garbage_collected", "unhealthy"})
 
 
@@ -56,7 +56,7 @@ def node_created(claim: NodeClaim) -> None:
 
 
 def node_terminated(node: Node, now: float) -> None:
-    """The node's finalizer is off (TRM-11)."""
+    """The node's finalizer is removed (TRM-11)."""
     pool = _pool(node.labels)
     count("nodes_terminated_total", {**pool, "zone": node.labels.get(names.ZONE, "")})
     observe("nodes_termination_duration_seconds", now - (node.deleting_since or now), pool)
@@ -69,7 +69,7 @@ def node_drained(claim: NodeClaim) -> None:
 
 
 def claim_terminated(claim: NodeClaim, now: float) -> None:
-    """The claim's finalizer is off (LIF-55)."""
+    """The claim's finalizer is removed (LIF-55)."""
     pool = _pool(claim.labels)
     place = {"capacity_type": claim.labels.get(names.CAPACITY_TYPE, ""), "zone": claim.labels.get(names.ZONE, "")}
     count("nodeclaims_terminated_total", {**pool, **place})
@@ -98,5 +98,6 @@ def _pool(labels: Mapping[str, str]) -> dict[str, str]:
 
 
 def is_first_attempt() -> bool:
-    """Whether this is the first try, for what a step does twice counts once. True outside a worker, as in a test."""
+    """Whether this is the first attempt, because what a step does twice counts once. True outside a worker, as in a
+    test."""
     return not activity.in_activity() or activity.info().attempt == 1

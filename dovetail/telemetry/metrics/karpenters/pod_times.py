@@ -1,9 +1,8 @@
-"""How long pods wait until they are bound and until they run (MET-1, MET-6).
+"""How long pods wait to be bound and to run (MET-1, MET-6).
 
-Fed by the cache with each change of a pod, and by the provisioning planner with what it decided; asked for its gauges
-at each scrape. Only pods that were seen pending are remembered, from then until they are ready or have ended, so a
-change of one that runs costs a look-up and nothing ever reads all pods. A new process begins anew: what it never
-saw pending it never counts.
+The cache reports each change of a pod, and the provisioning planner its decisions; each scrape reads the gauges. Only
+pods seen pending are remembered, until they are ready or have ended, so a change of a running pod costs one look-up and
+nothing ever reads all pods. A new process starts empty: pods that it never saw pending are never counted.
 """
 
 import threading
@@ -25,19 +24,19 @@ class _Wait:
     created: float
     bound: bool
     acknowledged: float | None = None  # first seen by the planner
-    decided: bool = False  # whatever the first decision was
-    placed: float | None = None  # room was found, and has been since
+    decided: bool = False  # whatever that first decision was
+    placed: float | None = None  # since when room has been found
 
 
 class PodTimes:
-    """The pods that were seen pending and are not ready yet."""
+    """The pods seen pending that are not ready yet."""
 
     def __init__(self, now: Callable[[], float] = time.time, duties: Duties | None = None) -> None:
-        """`duties`: every worker follows all pods, and one counts and publishes."""
+        """`duties`: every worker follows all pods, but only one counts and publishes."""
         self._now, self.duties = now, duties or Duties()
-        self._pass: tuple[int, float] | None = None  # pods of the pass under way, and when it began
+        self._pass: tuple[int, float] | None = None  # pods in the current pass, and when it began
         self._waits: dict[str, _Wait] = {}
-        self._lock = threading.Lock()  # watch, planner and scrape are threads of their own
+        self._lock = threading.Lock()  # watch, planner and scrape run in different threads
 
     def heard(self, old: Pod | None, new: Pod | None) -> None:
         """A pod was created, has changed or is gone."""
@@ -63,7 +62,7 @@ class PodTimes:
             self._observe("startup", wait, now)
 
     def acknowledged(self, uid: str, now: float) -> None:
-        """The planner has it among the pending pods."""
+        """The planner has seen it among the pending pods."""
         with self._lock:
             wait = self._waits.get(uid)
             if wait is not None and wait.acknowledged is None:
@@ -78,7 +77,7 @@ class PodTimes:
                 wait.placed = (wait.placed or now) if placed else None
 
     def since(self, uid: str) -> float | None:
-        """Since when the pod has been waiting; None where it does not, or nobody saw it pending."""
+        """Since when the pod has been waiting; None if it is not, or was not seen pending."""
         with self._lock:
             wait = self._waits.get(uid)
         return None if wait is None else wait.created
@@ -92,7 +91,7 @@ class PodTimes:
         self._pass = None
 
     def pass_samples(self) -> Iterator[Sample]:
-        """The gauges of the pass under way."""
+        """The gauges of the current pass."""
         if self.duties.has(PROVISIONING):
             now = self._now()
             pods, began = self._pass or (0, now)
@@ -101,7 +100,7 @@ class PodTimes:
             yield Sample(name="scheduler_unfinished_work_seconds", labels=labels, value=now - began)
 
     def samples(self) -> Iterator[Sample]:
-        """The gauges of those that wait."""
+        """The gauges of the waiting pods."""
         if not self.duties.has(UPKEEP):
             return
         now = self._now()

@@ -1,7 +1,7 @@
-"""What each NodePool costs an hour, at the prices of now (MET-1).
+"""What each NodePool costs an hour, at current prices (MET-1).
 
-Prices come from the catalogue that every decision uses, so nothing is fetched for this. A pool whose catalogue cannot
-be listed is counted as an error and left out.
+Prices come from the catalogue that decisions use, so nothing is fetched for this. A pool whose catalogue cannot be
+listed counts as an error and is left out.
 """
 
 from dovetail.disruption.nodes.costs import pool_cost

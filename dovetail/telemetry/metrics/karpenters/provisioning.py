@@ -1,7 +1,7 @@
-"""What a pass counts: how long it took, how long pods waited for a decision, how many found no place.
+"""Metrics of a pass: how long it took, how long pods waited for a decision, how many found no place.
 
 A pod's wait begins when it is first seen pending and is counted once, at the first decision about it, whatever that is:
-a pod that stays pending is decided about every ten seconds.
+a pod that stays pending gets a decision every ten seconds.
 """
 
 from collections.abc import Iterable, Iterator
@@ -20,7 +20,7 @@ CONTROLLER: Final = {"controller": "provisioner"}
 
 
 class Decisions:
-    """The pods that wait for their first decision, as far as this process has seen them."""
+    """The pods that wait for their first decision, as seen by this process."""
 
     def __init__(self, times: PodTimes | None = None, faults: Faults | None = None) -> None:
         self.times, self.faults = times or PodTimes(), faults or Faults()
@@ -29,7 +29,7 @@ class Decisions:
         self._zones: set[str] = set()
 
     def acknowledge(self, pending: Iterable[str], now: float) -> None:
-        """PLC-2: these are pending now; those that are not any more are forgotten."""
+        """PLC-2: these are pending now; those that no longer are, are forgotten."""
         present = set(pending)
         for uid in present - self._since.keys():
             self.times.acknowledged(uid, now)
@@ -38,7 +38,7 @@ class Decisions:
 
     @contextmanager
     def under_way(self) -> Iterator[None]:
-        """While the pods that wait are placed."""
+        """For as long as waiting pods are being placed."""
         self.times.pass_began(len(self._since))
         try:
             yield
@@ -55,7 +55,7 @@ class Decisions:
         gauge("scheduler_ignored_pods_count").set(sum(not ignored.earlier_claim for ignored in placement.ignored))
         without_further_claims(sum(ignored.earlier_claim == "exhausted" for ignored in placement.ignored))
         self._zones |= placement.by_zone.keys()
-        for zone in sorted(self._zones):  # a zone that no pod waits for any more is set to zero
+        for zone in sorted(self._zones):  # a zone that no pod waits for now is set to zero
             waits = placement.by_zone.get(zone, 0)
             gauge("scheduler_pending_pods_by_effective_zone_count").set(waits, {**CONTROLLER, "zone": zone})
         for uid, placed in _decided(placement):

@@ -1,8 +1,8 @@
-"""Steps as Karpenter's users know them: reconciles of controllers and items of their queues.
+"""Steps in Karpenter's terms: reconciles of controllers and items of their queues.
 
-A step that acts is a reconcile, and what Temporal hands out is its queue: the time from when an attempt could begin
-until a worker took it. Loops and waits last for minutes by design; they are counted when they end, but their time would
-say nothing about how quick anything is. Their rounds are timed instead, each as a reconcile of its controller.
+A step that acts is a reconcile, and its time in Temporal is the queue's: from when an attempt could begin until a
+worker took it. Loops and waits last for minutes by design; they are counted when they end, but their duration says
+nothing about speed. Their rounds are timed instead, each as a reconcile of its controller.
 """
 
 import time
@@ -23,7 +23,7 @@ _TIMES: Final = (
 )
 _QUEUE_TIMES: Final = (0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1.0, 5.0, 10.0, 30.0, 60.0, 300.0, 1000.0)
 
-# Steps that wait for the cluster, for people or for time: their length is no latency of ours.
+# Steps that wait for the cluster, for people or for time: their duration is not our latency.
 WAITS: Final = frozenset(
     {
         *("await_provisioning_plan", "await_disruption_plan", "await_orders", "keep_up", "watch_interruptions"),
@@ -79,7 +79,7 @@ class Run(NamedTuple):
 
 
 def begin() -> None:
-    """Let every controller exist before it has done anything: dashboards list them by name."""
+    """Let every controller's metrics exist before it has done anything: dashboards list them by name."""
     for controller in sorted(set(CONTROLLERS.values())):
         labels = {"controller": controller}
         for name in ("reconcile_errors_total", "terminal_reconcile_errors_total", "reconcile_panics_total"):
@@ -158,5 +158,5 @@ def _queue_labels(step: str) -> dict[str, str]:
 
 
 def _labels_of(controller: str) -> dict[str, str]:
-    """Queues are labelled twice, as upstream's library has it: dashboards use the one or the other."""
+    """Queues have two labels, as in upstream's library: dashboards use either."""
     return {"controller": controller, "name": controller}

@@ -1,4 +1,4 @@
-"""What is counted and measured of a worker that Temporal does not answer. Names of ours alone."""
+"""Metrics of a worker that gets no answer from Temporal. The names are ours alone."""
 
 from typing import Final
 

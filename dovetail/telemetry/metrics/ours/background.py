@@ -1,4 +1,4 @@
-"""What is counted of background tasks, and how late the event loop is. These names are ours alone."""
+"""Metrics of background tasks, and of the event loop's lateness. These names are ours alone."""
 
 from typing import Final
 
@@ -24,15 +24,15 @@ INSTRUMENTS: Final = Instruments(
 
 
 def task_failed(task: str) -> None:
-    """A background task has failed and is started anew."""
+    """A background task has failed and is restarted."""
     INSTRUMENTS.count("background_task_failures_total", {"task": task})
 
 
 def notices_dropped(number: int) -> None:
-    """Notices that nobody will read."""
+    """Notices were dropped, so nobody will read them."""
     INSTRUMENTS.count("notices_dropped_total", {}, number)
 
 
 def loop_late(seconds: float) -> None:
-    """The event loop came so much later than it was asked to."""
+    """The event loop was so much later than requested."""
     INSTRUMENTS.observe("event_loop_lag_seconds", seconds, {})

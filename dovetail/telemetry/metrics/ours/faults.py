@@ -1,7 +1,7 @@
-"""Gauges of the objects that are left out: those that cannot be read, and those that a decision could not judge.
+"""Gauges of the objects that are set aside: those that cannot be read, and those that a decision could not judge.
 
 Worked out at each scrape. What a decision could not judge is remembered until the next decision of its kind, and shown
-only as long as the object exists, so that nothing is left of an object that is gone.
+only while the object exists, so that a deleted object leaves no series.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -17,7 +17,7 @@ HELP: Final = {
     "object_set_aside": "1 for each object that is left out of decisions, at most 200 of them.",
 }
 MOST_NAMED: Final = 200
-# The objects of a snapshot, by the kind under which a fault names them. Pods stand there by UID, the others by name.
+# The objects of a snapshot, by the kind under which a fault names them. Pods are listed by UID, the others by name.
 _BY_NAME: Final = {
     "Node": "nodes",
     "NodeClaim": "claims",
@@ -30,7 +30,7 @@ _BY_NAME: Final = {
 
 
 class Faults:
-    """What the last decision of each kind could not judge, as far as this process decides."""
+    """What the last decision of each kind in this process could not judge."""
 
     def __init__(self) -> None:
         self._by_decision: dict[str, tuple[Unjudged, ...]] = {}
@@ -46,7 +46,7 @@ class Faults:
         return tuple(known[key] for key in sorted(known))
 
     def samples(self, snapshot: Snapshot, duties: Duties) -> Iterator[Sample]:
-        """The gauges: of decisions that are made here, and of what nobody can read where this worker speaks for all."""
+        """The gauges of decisions made here and, if this worker speaks for the cluster, of unreadable objects."""
         if not duties.has(PROVISIONING):
             self._by_decision.pop("provisioning", None)
         if not duties.has(DISRUPTION):

@@ -1,4 +1,4 @@
-"""What is counted of nodes that something keeps from leaving, before their drain and in it. Names of ours alone."""
+"""Metrics of nodes that something keeps from leaving, before and during their drain. The names are ours alone."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -26,12 +26,12 @@ INSTRUMENTS: Final = Instruments(
 
 
 def escalated(level: Level) -> None:
-    """A level has been said."""
+    """A level of escalation has been announced."""
     INSTRUMENTS.count("drain_escalations_total", {"level": level})
 
 
 def hold_samples(snapshot: Snapshot) -> Iterator[Sample]:
-    """By the clocks on the NodeClaims, and by their condition Drifted."""
+    """The gauges, by the clocks on the NodeClaims and their condition Drifted."""
     longest, asking = dict[str, float](), dict[str, int]()
     for claim in snapshot.claims.values():
         clock = clock_of(claim, began_at(claim)) if names.HELD_SINCE in claim.annotations else None

@@ -1,7 +1,7 @@
-"""What the last day has cost and what moves have saved in it, as `dovetail savings` has answered last. Ours alone.
+"""The cost of the last day and what moves saved in it, by the last answer of `dovetail savings`. Names of ours alone.
 
-An answer takes the place of the one before as a whole: of a NodePool or a namespace that it does not name any more
-nothing is left. Namespaces are as many as a cluster likes, so the largest are named and the rest is one series.
+An answer replaces the one before entirely: a NodePool or namespace that it no longer names has no series. The number of
+namespaces is not limited, so the largest are named and the rest is one series.
 """
 
 from collections.abc import Iterator, Mapping
@@ -23,7 +23,7 @@ OTHERS: Final = "others"
 
 
 class PoolDay(NamedTuple):
-    """One NodePool; None where it is not known."""
+    """One NodePool; None if not known."""
 
     saved: float
     bill: float | None
@@ -38,11 +38,11 @@ class LastDay:
         self._samples: tuple[Sample, ...] = ()
 
     def keep(self, pools: Mapping[str, PoolDay], namespaces: Mapping[tuple[str, str], float]) -> None:
-        """`namespaces`: dollars, by whose they are and the name where it is a namespace's."""
+        """`namespaces`: dollars by whose they are, and by name if they are a namespace's."""
         self._samples = (*_of_pools(pools), *_of_namespaces(namespaces))
 
     def forget(self) -> None:
-        """Another worker counts now."""
+        """Forget the answer, because another worker counts now."""
         self._samples = ()
 
     def samples(self) -> tuple[Sample, ...]:
@@ -60,7 +60,7 @@ def _of_pools(pools: Mapping[str, PoolDay]) -> Iterator[Sample]:
 
 
 def _of_namespaces(namespaces: Mapping[tuple[str, str], float]) -> Iterator[Sample]:
-    """By their amounts: a move that was called off has cost."""
+    """The largest by absolute amount: a move that was called off has a cost."""
     named = [key for key in namespaces if key[0] == NAMED]
     named.sort(key=lambda key: (-abs(namespaces[key]), key))
     shown = set(named[:MOST_NAMESPACES])

@@ -1,4 +1,4 @@
-"""What is counted of launches that come to nothing. These names are ours alone: Karpenter has no such metrics."""
+"""Metrics of launches without success. These names are ours alone: Karpenter has no such metrics."""
 
 from collections.abc import Iterator
 from typing import Final

@@ -1,4 +1,4 @@
-"""What is counted of pods that are moved by a roll-out of their Deployment. Names of ours alone."""
+"""Metrics of pods that are moved by a roll-out of their Deployment. The names are ours alone."""
 
 from typing import Final, Literal
 
@@ -24,10 +24,10 @@ INSTRUMENTS: Final = Instruments(
 
 
 def move_ended(outcome: Outcome, why: str = "") -> None:
-    """How one ended, or that none was possible."""
+    """How a move ended, or that none was possible."""
     INSTRUMENTS.count("moves_total", {"outcome": outcome, "why": why})
 
 
 def move_took(seconds: float) -> None:
-    """One that has succeeded."""
+    """How long a successful move took."""
     INSTRUMENTS.observe("move_seconds", seconds, {})

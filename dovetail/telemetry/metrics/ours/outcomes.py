@@ -1,4 +1,4 @@
-"""What launches, disruptions and warnings come to, under names of our own: Karpenter has no such metrics."""
+"""Outcomes of launches, disruptions and warnings, under names of our own: Karpenter has no such metrics."""
 
 from typing import Final
 
@@ -29,18 +29,18 @@ def launched(outcome: str, pool: str) -> None:
 
 
 def not_borne_out(reason: str) -> None:
-    """A warning was dropped: the cloud itself does not say so."""
+    """A warning was dropped: the cloud itself does not confirm it."""
     INSTRUMENTS.count("interruptions_not_borne_out_total", {"reason": reason})
 
 
 def saving(reason: str, dollars: float) -> None:
-    """A disruption was begun that is to save so much; one that costs more counts as none."""
+    """A disruption was begun that should save so much; one that costs more counts as zero."""
     name = "predicted_savings_dollars_per_hour_total"
     INSTRUMENTS.counter(name).add(max(0.0, dollars), {"reason": reason})
 
 
 def realised(reason: str, dollars: float, share: float) -> None:
-    """A disruption has come to its end that was to save so much, with that share of its nodes; the others stayed."""
+    """A disruption that should save so much has ended, with that share of its nodes; the others stayed."""
     name = "realised_savings_dollars_per_hour_total"
     INSTRUMENTS.counter(name).add(max(0.0, dollars) * share, {"reason": reason})
 

@@ -12,7 +12,7 @@ HELP: Final = {"paused": "1 while that is paused for a NodePool; for all of them
 
 
 def pause_samples(snapshot: Snapshot) -> Iterator[Sample]:
-    """For each activity, whether all pools together and each pool are held, by whatever holds them."""
+    """For each activity, whether all pools and each pool are held, by whatever holds them."""
     general = pauses_of_all(snapshot.namespaces.get(SYSTEM_NAMESPACE), snapshot.freezes, snapshot.now)
     for activity in Activity:
         yield _sample(activity, EVERY_POOL, held=holding(general, activity) is not None)

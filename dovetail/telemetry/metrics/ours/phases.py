@@ -1,7 +1,7 @@
-"""In which phase of its life each NodeClaim is, for how long, and how long phases last. Names of ours alone.
+"""Each NodeClaim's phase of life and time in it, and how long phases last. The names are ours alone.
 
-Read from the objects themselves, as a workflow that takes them up would: what is stuck shows here whatever it is stuck
-in, also where no workflow runs.
+Read from the objects themselves, as a workflow that adopts them would: what is stuck shows here whatever the cause,
+even if no workflow runs.
 """
 
 import time
@@ -51,13 +51,13 @@ class Phase(NamedTuple):
     since: float
 
 
-# A claim that comes: the condition that ends each phase, in order.
+# A coming claim: the condition that ends each phase, in order.
 _COMING: Final = (
     ("launching", names.LAUNCHED),
     ("registering", names.REGISTERED_CONDITION),
     ("initializing", names.INITIALIZED_CONDITION),
 )
-# A claim that is being deleted: the condition that begins each phase, the last first.
+# A claim being deleted: the condition that begins each phase, last first.
 _GOING: Final = (("terminating", names.INSTANCE_TERMINATING), ("detaching", names.DRAINED))
 
 
@@ -80,7 +80,7 @@ def phase_of(claim: NodeClaim) -> Phase:
 
 
 def phase_samples(snapshot: Snapshot) -> Iterator[Sample]:
-    """The gauges of all claims. Every pool shows every phase, so that a sum over none of them is 0 and not absent."""
+    """The gauges of all claims. Every pool has every phase, so that a sum without claims is 0 and not absent."""
     oldest: dict[tuple[str, str], float] = {}
     numbers = {(phase, pool): 0 for pool in snapshot.pools for phase in PHASES}
     for claim in snapshot.claims.values():
@@ -96,7 +96,7 @@ def phase_samples(snapshot: Snapshot) -> Iterator[Sample]:
 
 
 class PhaseTimes:
-    """Counts how long phases last, as the watch shows their ends."""
+    """Counts how long phases last, when the watch shows their ends."""
 
     def __init__(self, duties: Duties, now: Callable[[], float] = time.time) -> None:
         self._duties, self._now = duties, now

@@ -1,4 +1,4 @@
-"""How far roll-outs are, which of them need a person, and how they end. Ours alone."""
+"""How far roll-outs are, which need a person, and how they end. Names of ours alone."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -55,5 +55,5 @@ def rollout_samples(snapshot: Snapshot) -> Iterator[Sample]:
 
 
 def ended(pool: str, result: str) -> None:
-    """The roll-out of a change of that NodePool has ended, and its status says so."""
+    """The roll-out of a change of that NodePool has ended, by its status."""
     INSTRUMENTS.count("rollouts_total", {"pool": pool, "result": result})

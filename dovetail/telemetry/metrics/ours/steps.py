@@ -1,4 +1,4 @@
-"""What is counted of steps that fail, and what a worker measures of its own loops. Names of ours alone."""
+"""Metrics of failing steps, and of a worker's own loops. The names are ours alone."""
 
 from typing import Final
 

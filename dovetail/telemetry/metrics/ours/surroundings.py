@@ -1,4 +1,4 @@
-"""Gauges of what surrounds a worker, under names of our own: which watches are broken, whose clock is wrong."""
+"""Gauges of a worker's surroundings, under names of our own: which watches are broken, how wrong the clock is."""
 
 from collections.abc import Iterator, Mapping
 from typing import Final
@@ -14,7 +14,7 @@ HELP: Final = {
 
 
 def watch_samples(stale: Mapping[str, str]) -> Iterator[Sample]:
-    """The kinds that cannot be trusted now."""
+    """The kinds whose data cannot be trusted now."""
     for kind in sorted(stale):
         yield Sample(name="watch_broken", labels=(("kind", kind),), value=1.0)
 

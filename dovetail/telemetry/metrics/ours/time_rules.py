@@ -1,4 +1,5 @@
-"""Which rules of people keep nodes from beginning to leave, and which of these cannot be understood. Ours alone."""
+"""Which rules of people keep nodes from beginning to leave, and which rules cannot be understood. Names of ours
+alone."""
 
 from collections.abc import Iterator
 from typing import Final
