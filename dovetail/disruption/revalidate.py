@@ -16,7 +16,7 @@ from dovetail.disruption.methods.consolidation import unplaced_text
 from dovetail.disruption.methods.emptiness import awaited_nodes
 from dovetail.disruption.nodes.candidates import Candidate
 from dovetail.disruption.plan import planned, target_of, text_for
-from dovetail.disruption.rounds import Method, RemainingAllowances, Round, why_not
+from dovetail.disruption.rounds import Method, RemainingAllowances, Round
 from dovetail.messages.plans import DisruptionCommand, DisruptionPlan, Seen
 from dovetail.model.objects.judging import Unjudged
 from dovetail.model.reasons.disruption_reasons import DisruptionReason, Invalidity
@@ -95,12 +95,12 @@ def _judge(
     method = next((m for m in METHODS if m.name == command.method), None)
     if method is None:
         return _invalid(command, Invalidity.UNKNOWN, f"no method is called {command.method}")
-    blocks = [(c, why_not(method, round_, c)) for c in round_.screening.candidates(method.eventual)]
+    allowed, blocks = round_.asked(method)
     notices.extend(screening_notices(round_, method.eventual))
-    notices.extend(n for c, block in blocks if block for n in block_notices(c, block))
+    notices.extend(n for c, block in blocks for n in block_notices(c, block))
     wanted = {t.claim_uid for t in command.targets}
     # The targets that are candidates of the method now, recognised by the UIDs of their claims (DIS-133).
-    present = {c.claim.uid: c for c, block in blocks if block is None and c.claim.uid in wanted}
+    present = {c.claim.uid: c for c in allowed if c.claim.uid in wanted}
     if method.reason == DisruptionReason.EMPTY:
         awaited = awaited_nodes(round_)
         present = {uid: c for uid, c in present.items() if c.name not in awaited}
