@@ -1,7 +1,7 @@
 """Is it certain, without a simulation, that these nodes cannot be consolidated?
 
-It is if their pods need more room than there is, or if the one node that they would need costs at least as much as
-these nodes do.
+They cannot if their pods need more room than there is, or if the one node that they would need costs at least as much
+as these nodes do.
 """
 
 from collections.abc import Callable, Sequence
