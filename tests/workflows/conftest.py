@@ -56,7 +56,9 @@ def serving(skipping: WorkflowEnvironment) -> Serving:
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
 async def full_server(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Client]:
-    """A client of a full server in real time: the skipping one wedges where a cancel meets a step's end."""
+    """A client of a full server in real time. The skipping one wedges if a cancel meets the end of a step's try: it
+    keeps neither the step nor its end, so the workflow waits for ever. Tests that cancel a step that is tried again
+    use this one."""
     server = await start_temporal(tmp_path_factory.mktemp("temporal"))
     yield Started().in_front_of(await server.client())
     await asyncio.to_thread(server.stop)

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from temporalio.client import WorkflowFailureError, WorkflowHandle, WorkflowUpdateFailedError
+from temporalio.client import Client, WorkflowFailureError, WorkflowHandle, WorkflowUpdateFailedError
 from temporalio.testing import WorkflowEnvironment
 
 from dovetail.activities.disruption.await_progress import AwaitProgress
@@ -37,7 +37,7 @@ from dovetail.workflows.disrupt_nodes import DisruptNodes
 from dovetail.workflows.launch_node import LaunchNode
 from tests.metrics.test_lifecycle import Meter
 from tests.system.histories import replayer
-from tests.workflows.conftest import Serving
+from tests.workflows.conftest import Serving, serving_on
 from tests.workflows.fake_steps import FakeSteps, not_yet
 
 pytestmark = pytest.mark.temporal
@@ -106,10 +106,14 @@ def willing(**other: Any) -> FakeSteps:
 
 
 async def start(env: WorkflowEnvironment, cluster: str, command: DisruptionCommand) -> WorkflowHandle[Any, Any]:
+    return await start_on(env.client, cluster, command)
+
+
+async def start_on(client: Client, cluster: str, command: DisruptionCommand) -> WorkflowHandle[Any, Any]:
     given = DisruptInput(
         cluster=cluster, plan_id=PLAN, command=command, type_lists=(("m5.large",),), seen=Seen(taken_at=0)
     )
-    return await env.client.start_workflow(
+    return await client.start_workflow(
         DisruptNodes.run, given, id=disruption_id(cluster, PLAN), task_queue=task_queue(cluster, "control")
     )
 
@@ -314,9 +318,8 @@ async def test_a_replacement_that_fails_takes_the_mark_off_and_is_given_back(
 
 @pytest.mark.parametrize("step", ["mark_nodes", "create_node_claims", "await_ready"])
 @pytest.mark.parametrize("by", ["update", "signal", "request"])
-async def test_a_cancel_before_the_delete_undoes_everything(
-    skipping: WorkflowEnvironment, serving: Serving, step: str, by: str
-) -> None:
+async def test_a_cancel_before_the_delete_undoes_everything(full_server: Client, step: str, by: str) -> None:
+    """The cancel meets the end of the step's try, so not on the server that skips time (conftest)."""
     reached = asyncio.Event()
 
     def stuck(given: Any) -> Any:
@@ -325,8 +328,8 @@ async def test_a_cancel_before_the_delete_undoes_everything(
 
     steps = willing(**{step: stuck})
 
-    async with serving([DisruptNodes, LaunchNode], steps.of(*STEPS)) as cluster:
-        handle = await start(skipping, cluster, a_command(replacements=1))
+    async with serving_on(full_server)([DisruptNodes, LaunchNode], steps.of(*STEPS)) as cluster:
+        handle = await start_on(full_server, cluster, a_command(replacements=1))
         await reached.wait()
         if by == "update":
             await handle.execute_update(DisruptNodes.cancel_disruption, args=["not now", "alice"])
@@ -417,7 +420,7 @@ async def test_a_drain_before_the_delete_lasts_no_longer_than_the_grace_period(
         assert before + grace <= tries[0].deadline <= after + grace
 
 
-async def test_a_drain_before_the_delete_can_be_called_off(skipping: WorkflowEnvironment, serving: Serving) -> None:
+async def test_a_drain_before_the_delete_can_be_called_off(full_server: Client) -> None:
     reached = asyncio.Event()
 
     def held(given: Any) -> Any:
@@ -426,8 +429,8 @@ async def test_a_drain_before_the_delete_can_be_called_off(skipping: WorkflowEnv
 
     steps = willing(drain_node=held)
 
-    async with serving([DisruptNodes, LaunchNode], steps.of(*STEPS)) as cluster:
-        handle = await start(skipping, cluster, replace(a_command(replacements=1), drain_first=True))
+    async with serving_on(full_server)([DisruptNodes, LaunchNode], steps.of(*STEPS)) as cluster:
+        handle = await start_on(full_server, cluster, replace(a_command(replacements=1), drain_first=True))
         await reached.wait()
         await handle.execute_update(DisruptNodes.cancel_disruption, "not now")
         record = await result_of(handle)
