@@ -25,6 +25,7 @@ from temporalio.exceptions import ApplicationError
 from temporalio.service import RPCError
 
 from dovetail.connection.identity import place_of
+from dovetail.connection.owner import LastRuns, described_or_none
 from dovetail.messages.workflow_ids import caretaker_id, claim_owner_id, is_of, scheduler_id
 from dovetail.model.names import INITIALIZED_CONDITION, OWNER
 from dovetail.model.objects.watched_kinds import CLAIMS
@@ -66,22 +67,22 @@ _IS_GONE: Final = partial(is_gone, serving=True)
 
 async def take_over(client: Client, singletons: list[str], is_lost: Callable[[str], bool] = _IS_GONE) -> list[str]:
     """Poke the singletons that wait in a lost worker; answers which."""
-    held = await steps_in_hand(client, singletons)
-    return await poke_lost(client, held, is_lost)
-
-
-async def steps_in_hand(client: Client, singletons: list[str]) -> Held:
-    """The steps that are under way, by the worker that has them."""
-    held = {}
+    found = {}
     for identity in singletons:
         try:
-            described = await client.get_workflow_handle(identity).describe()
+            found[identity] = await described_or_none(client, identity)
         except RPCError as error:
             _log.debug("%s was not looked at: %s", identity, error)
-        else:
-            pending = described.raw_description.pending_activities
-            held[identity] = [step for step in pending if step.state == STARTED]
-    return held
+    return await poke_lost(client, steps_in_hand(found), is_lost)
+
+
+def steps_in_hand(singletons: LastRuns) -> Held:
+    """The steps that are under way, by the worker that has them."""
+    return {
+        identity: [step for step in described.raw_description.pending_activities if step.state == STARTED]
+        for identity, described in singletons.items()
+        if described is not None
+    }
 
 
 def silent_workers(held: Held, now: float) -> frozenset[str]:

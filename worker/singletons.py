@@ -15,7 +15,7 @@ from temporalio.client import Client
 from temporalio.common import WorkflowIDConflictPolicy
 
 from dovetail.connection.link import Link
-from dovetail.connection.owner import OtherCluster, check_owner, singletons_of
+from dovetail.connection.owner import LastRuns, OtherCluster, check_owner, is_running, singletons_of
 from dovetail.connection.pollers import AbsentWorkers
 from dovetail.connection.presence import TemporalPresence
 from dovetail.connection.search_attributes import register_search_attributes
@@ -66,14 +66,14 @@ class Singletons:
         client, settings, uid = self._link.current(), self._wiring.settings, self._wiring.world.cluster_uid
         if self._returned:
             await register_search_attributes(client)  # its database may be another one
-        held = await steps_in_hand(client, self.ids)
+        found = await check_owner(client, settings.cluster, uid)
+        held = steps_in_hand(found)
         if self._rare:
             silent = silent_workers(held, time.time()) - {client.identity}
             await self._absent.look(client, settings.cluster, silent)
         await poke_lost(client, held, self._is_lost)
-        await poke_for_new_version(client, deployment_of(settings), self.ids, self._poked)
-        await check_owner(client, settings.cluster, uid)
-        await keep_singletons(client, settings, self._wiring)
+        await poke_for_new_version(client, deployment_of(settings), found, self._poked)
+        await keep_singletons(client, settings, self._wiring, found)
         if self._first or self._returned:  # another cluster of the name may have started them in this moment
             await check_owner(client, settings.cluster, uid)
         if self._returned:
@@ -85,8 +85,8 @@ class Singletons:
         return gone or (self._rare and self._absent.is_absent(identity))
 
 
-async def keep_singletons(client: Client, settings: Settings, wiring: Wiring) -> None:
-    """Start the Scheduler and the Caretaker if they do not run, as after somebody has terminated one."""
+async def keep_singletons(client: Client, settings: Settings, wiring: Wiring, found: LastRuns) -> None:
+    """Start those that do not run, as after somebody has terminated one."""
     cluster, uid = settings.cluster, wiring.world.cluster_uid
     state = first_state(settings, uid, wiring.now())
     if not wiring.world.view.snapshot(CLAIMS).claims:
@@ -100,4 +100,5 @@ async def keep_singletons(client: Client, settings: Settings, wiring: Wiring) ->
         reading = InterruptionsInput(cluster=cluster, max_history=history, cluster_uid=uid)
         singletons.append((INTERRUPTIONS, interruptions_id(cluster), reading))
     for name, identity, given in singletons:
-        await start_singleton(client, name, identity, given, WorkflowIDConflictPolicy.USE_EXISTING)
+        if not is_running(found.get(identity)):
+            await start_singleton(client, name, identity, given, WorkflowIDConflictPolicy.USE_EXISTING)

@@ -14,7 +14,7 @@ from functools import partial
 from typing import Any
 
 from temporalio.client import Client
-from temporalio.worker import Interceptor, Worker
+from temporalio.worker import Interceptor, PollerBehaviorAutoscaling, Worker
 
 from dovetail.activities.identity.cluster_guard import ClusterGuard
 from dovetail.activities.shared.every_step.answer_size import AnswerSizeGuard
@@ -77,6 +77,10 @@ STICKY = timedelta(seconds=2)
 # loops plan; the other slots are for cancelled waits that have not noticed it yet.
 SLOTS = {"control": 200, "waits": 5000, "watches": 5000, "plan": 8, "cloud": 100}
 
+# How many calls ask for the tasks of a queue: one while nothing comes, more as the server says that tasks wait. Each
+# makes a call a minute, and many clusters share a namespace.
+POLLERS = PollerBehaviorAutoscaling(minimum=1, maximum=10, initial=1)
+
 # Workflows kept in memory, 90 KB each: those of a thousand leaving nodes, their disruptions, and the singletons.
 WORKFLOWS_KEPT = 3000
 
@@ -94,6 +98,8 @@ def queue_worker(
         patch_activation_callback=changes_begun(keep_way_back=settings.keep_way_back),
         interceptors=interceptors,
         max_concurrent_activities=SLOTS[queue],
+        workflow_task_poller_behavior=POLLERS,
+        activity_task_poller_behavior=POLLERS,
         max_cached_workflows=WORKFLOWS_KEPT,
         sticky_queue_schedule_to_start_timeout=STICKY,
         max_heartbeat_throttle_interval=timedelta(seconds=1),

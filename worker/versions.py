@@ -12,7 +12,6 @@ import logging
 import math
 import time
 import uuid
-from collections.abc import Sequence
 from typing import Final
 
 from google.protobuf.timestamp_pb2 import Timestamp
@@ -25,6 +24,7 @@ from temporalio.common import VersioningBehavior
 from temporalio.service import RPCError, RPCStatusCode
 from temporalio.worker import WorkerDeploymentConfig, WorkerDeploymentVersion
 
+from dovetail.connection.owner import LastRuns
 from dovetail.settings.settings import Settings
 from dovetail.telemetry.log.start import product_version
 
@@ -49,7 +49,7 @@ def deployment_of(settings: Settings) -> WorkerDeploymentConfig:
 
 
 async def poke_for_new_version(
-    client: Client, deployment: WorkerDeploymentConfig, singletons: Sequence[str], poked: set[tuple[str, str]]
+    client: Client, deployment: WorkerDeploymentConfig, singletons: LastRuns, poked: set[tuple[str, str]]
 ) -> None:
     """Poke the singletons that have not run on this version yet, where it is meant for them.
 
@@ -60,14 +60,14 @@ async def poke_for_new_version(
     except RPCError as error:
         _log.info("cannot read how work is shared among versions: %s", error)
         return
-    for identity in singletons if occasion else ():
+    for described in singletons.values() if occasion else ():
+        if described is None or has_run_on(described, deployment) or (described.run_id, occasion) in poked:
+            continue
         try:
-            described = await client.get_workflow_handle(identity).describe()
-            if not has_run_on(described, deployment) and (described.run_id, occasion) not in poked:
-                await _poke(client, described, occasion)
-                poked.add((described.run_id, occasion))
+            await _poke(client, described, occasion)
+            poked.add((described.run_id, occasion))
         except RPCError as error:
-            _log.debug("cannot describe workflow %s: %s", identity, error)
+            _log.debug("cannot poke workflow %s: %s", described.id, error)
 
 
 async def occasion_of(client: Client, deployment: WorkerDeploymentConfig) -> str:

@@ -7,6 +7,7 @@ cluster it belongs to, by the UID of the namespace kube-system; its last run say
 retention has passed. Every step repeats it in its header.
 """
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -25,6 +26,8 @@ from dovetail.activities.identity.cluster_header import HEADER, with_header
 from dovetail.activities.identity.trace_header import HEADER as TRACE_HEADER
 from dovetail.activities.identity.trace_header import header_of, of_running_step
 from dovetail.messages.workflow_ids import caretaker_id, interruptions_id, scheduler_id
+
+LastRuns = Mapping[str, WorkflowExecutionDescription | None]  # the last run of each; None where there is none
 
 
 class OtherCluster(Exception):
@@ -71,14 +74,20 @@ async def owner_of(described: WorkflowExecutionDescription | None) -> str:
     return "" if described is None else str(await described.memo_value(HEADER, "", type_hint=str))
 
 
-async def check_owner(client: Client, cluster: str, cluster_uid: str) -> None:
-    """OtherCluster where a singleton belongs to another cluster."""
+async def check_owner(client: Client, cluster: str, cluster_uid: str) -> LastRuns:
+    """What is known of the singletons; OtherCluster where one belongs to another cluster."""
+    found: dict[str, WorkflowExecutionDescription | None] = {}
     for identity in singletons_of(cluster):
-        described = await described_or_none(client, identity)
-        running = described is not None and described.status == WorkflowExecutionStatus.RUNNING
-        owner = await owner_of(described) if running or identity == scheduler_id(cluster) else ""
+        found[identity] = described = await described_or_none(client, identity)
+        owner = await owner_of(described) if is_running(described) or identity == scheduler_id(cluster) else ""
         if owner and owner != cluster_uid:
             raise OtherCluster(refusal(client, cluster, (owner, cluster_uid)))
+    return found
+
+
+def is_running(described: WorkflowExecutionDescription | None) -> bool:
+    """Whether the workflow has not ended."""
+    return described is not None and described.status == WorkflowExecutionStatus.RUNNING
 
 
 def refusal(client: Client, cluster: str, uids: tuple[str, str]) -> str:

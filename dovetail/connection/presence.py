@@ -1,10 +1,13 @@
 """Does Temporal answer this worker?
 
-The worker asks for a description of the Scheduler, every five seconds and beside all steps. Such a call takes the same
-path as every step, through the frontend and the history service to the database, and writes nothing. Any answer about
-the workflow counts, even that it does not exist. No error counts as an answer, whatever its kind, because a server that
-refuses this worker hands it no steps either. One missed answer is a blip: Temporal is away after eight seconds without
-any.
+The worker asks for a description of the Scheduler, beside all steps. Such a call takes the same path as every step,
+through the frontend and the history service to the database, and writes nothing. Any answer about the workflow counts,
+even that it does not exist. No error counts as an answer, whatever its kind, because a server that refuses this worker
+hands it no steps either. One missed answer is a blip: Temporal is away after eight seconds without any.
+
+While it answers, one call waits for the end of the Scheduler, on the same path. The server answers it after nine
+seconds that there is none yet, which is as good as a description, and a connection that breaks says so at once. So many
+clusters ask little of a server.
 """
 
 import asyncio
@@ -15,13 +18,19 @@ from datetime import timedelta
 from typing import Final
 
 from temporalio.api.common.v1 import WorkflowExecution
-from temporalio.api.workflowservice.v1 import DescribeWorkflowExecutionRequest
+from temporalio.api.enums.v1 import HistoryEventFilterType
+from temporalio.api.workflowservice.v1 import (
+    DescribeWorkflowExecutionRequest,
+    GetWorkflowExecutionHistoryRequest,
+)
 from temporalio.client import Client
 from temporalio.service import RPCError, RPCStatusCode
 
 from dovetail.messages.workflow_ids import scheduler_id
 
-LOOK_SECONDS: Final = 5.0
+LOOK_SECONDS: Final = 5.0  # between two questions where the end of the Scheduler cannot be waited for
+HOLD_SECONDS: Final = 10.0  # for that wait; the server ends it a second before
+CLOSE: Final = HistoryEventFilterType.HISTORY_EVENT_FILTER_TYPE_CLOSE_EVENT
 AGAIN_SECONDS: Final = 1.0  # after an answer that did not come
 PROBE_SECONDS: Final = 3.0
 AWAY_AFTER: Final = 8.0  # without an answer; a notice of two minutes leaves time for that
@@ -67,8 +76,17 @@ class TemporalPresence:
 
     async def watch(self) -> None:
         while True:
-            answered = await self.look()
-            await asyncio.sleep(LOOK_SECONDS if answered else AGAIN_SECONDS)
+            if await self.look():
+                await self.until_doubtful()
+            else:
+                await asyncio.sleep(AGAIN_SECONDS)
+
+    async def until_doubtful(self) -> None:
+        """Return when it is time to ask again: the Scheduler has ended, or the wait for that has."""
+        began = self._now()
+        while await self._waits():
+            began = self._now()
+        await asyncio.sleep(max(0.0, LOOK_SECONDS - (self._now() - began)))
 
     async def look(self) -> bool:
         """Ask now; whether it answers."""
@@ -109,6 +127,30 @@ class TemporalPresence:
         except TimeoutError:
             return False
         return True
+
+    async def _waits(self) -> bool:
+        """Whether it answers, in time, that the Scheduler has not ended."""
+        client, began = self.client, self._now()
+        if client is None:
+            return False
+        request = GetWorkflowExecutionHistoryRequest(
+            namespace=client.namespace,
+            execution=WorkflowExecution(workflow_id=self._scheduler),
+            maximum_page_size=1,
+            wait_new_event=True,
+            history_event_filter_type=CLOSE,
+            skip_archival=True,
+        )
+        try:
+            async with asyncio.timeout(HOLD_SECONDS):
+                found = await client.workflow_service.get_workflow_execution_history(
+                    request, retry=False, timeout=timedelta(seconds=HOLD_SECONDS)
+                )
+        except (RPCError, TimeoutError, RuntimeError):
+            if self._now() - began >= HOLD_SECONDS:
+                self._missed_since = began  # nothing was heard since, which counts if the next question is missed too
+            return False
+        return not found.history.events
 
     async def _ask(self) -> str:
         """What is wrong; empty where it answers."""

@@ -1,28 +1,34 @@
 """When Temporal counts as away: after eight seconds without an answer, whatever the failure, and never for a blip."""
 
 import asyncio
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
 from google.protobuf.any_pb2 import Any as AnyDetail
 from temporalio.api.common.v1 import GrpcStatus
+from temporalio.api.workflowservice.v1 import GetWorkflowExecutionHistoryResponse
 from temporalio.client import Client
 from temporalio.service import RPCError, RPCStatusCode
 
+from dovetail.connection import presence
 from dovetail.connection.configuration import TemporalAway, TemporalUnusable
-from dovetail.connection.presence import AWAY_AFTER, TemporalPresence
+from dovetail.connection.presence import AWAY_AFTER, CLOSE, HOLD_SECONDS, TemporalPresence
 from dovetail.worker.absence import connecting
 from dovetail.worker.absence.connecting import until_connected
 
 
 @dataclass
 class Server:
-    """Answers as it is told to."""
+    """Answers as it is told to; `ends` says how each wait for the Scheduler's end goes, and the last one never ends."""
 
     error: Exception | None = None
     asked: int = 0
     namespace: str = "default"
+    ends: list[Callable[[], Any]] = field(default_factory=list)
+    waited: int = 0
+    waits_on: asyncio.Event = field(default_factory=asyncio.Event)
 
     @property
     def workflow_service(self) -> "Server":
@@ -32,6 +38,14 @@ class Server:
         self.asked += 1
         if self.error is not None:
             raise self.error
+
+    async def get_workflow_execution_history(self, request: Any, **options: Any) -> Any:
+        assert request.wait_new_event and request.history_event_filter_type == CLOSE
+        self.waited += 1
+        if not self.ends:
+            self.waits_on.set()
+            await asyncio.Event().wait()
+        return self.ends.pop(0)()
 
 
 @dataclass
@@ -103,6 +117,95 @@ async def test_what_counts_as_an_answer(error: Exception, away: bool) -> None:
     stage = Stage(Server(error))
     await stage.pass_by(int(AWAY_AFTER) + 1)
     assert stage.presence.is_away is away
+
+
+def nothing_yet() -> GetWorkflowExecutionHistoryResponse:
+    return GetWorkflowExecutionHistoryResponse()
+
+
+def ended() -> GetWorkflowExecutionHistoryResponse:
+    found = GetWorkflowExecutionHistoryResponse()
+    found.history.events.add()
+    return found
+
+
+async def test_while_it_answers_nothing_but_the_end_of_the_scheduler_is_asked_for() -> None:
+    stage = Stage(Server(ends=[nothing_yet] * 20))
+    watching = asyncio.create_task(stage.presence.watch())
+    await stage.server.waits_on.wait()
+    watching.cancel()
+
+    assert stage.server.asked == 1
+
+
+@pytest.mark.parametrize("how", ["broken", "ended", "refused"])
+async def test_a_wait_that_ends_otherwise_is_followed_by_a_question(how: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And never by one after the other without a pause, where the server ends every wait at once."""
+    pauses = list[float]()
+
+    async def sleep(seconds: float) -> None:
+        pauses.append(seconds)
+
+    def end() -> GetWorkflowExecutionHistoryResponse:
+        if how == "ended":
+            return ended()
+        raise UNAVAILABLE if how == "broken" else refused(RPCStatusCode.PERMISSION_DENIED)
+
+    monkeypatch.setattr(asyncio, "sleep", sleep)
+    stage = Stage(Server(ends=[nothing_yet, end]))
+    await stage.presence.until_doubtful()
+
+    assert (stage.server.waited, pauses, stage.presence.silent_seconds) == (2, [presence.LOOK_SECONDS], 0)
+
+
+async def test_a_wait_that_broke_after_a_while_is_followed_by_a_question_at_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    pauses, stage = list[float](), Stage()
+
+    async def sleep(seconds: float) -> None:
+        pauses.append(seconds)
+
+    def broken() -> None:
+        stage.clock += 6.0
+        raise UNAVAILABLE
+
+    monkeypatch.setattr(asyncio, "sleep", sleep)
+    stage.server.ends = [broken]
+    await stage.presence.until_doubtful()
+
+    assert pauses == [0.0]
+
+
+async def test_a_server_that_lets_a_wait_and_the_next_question_go_unanswered_is_away() -> None:
+    """As behind a network that swallows what is sent: it has said nothing since the wait began."""
+    stage = Stage()
+
+    def unanswered() -> None:
+        stage.clock += HOLD_SECONDS
+        raise TimeoutError
+
+    stage.server.ends = [unanswered]
+    await stage.presence.until_doubtful()
+    assert not stage.presence.is_away, "one missed answer is a blip"
+
+    stage.server.error = TimeoutError()
+    await stage.presence.look()
+    assert stage.presence.is_away
+
+
+async def test_a_wait_that_was_not_answered_is_forgotten_with_the_next_answer() -> None:
+    stage = Stage()
+
+    def unanswered() -> None:
+        stage.clock += HOLD_SECONDS
+        raise TimeoutError
+
+    stage.server.ends = [unanswered]
+    await stage.presence.until_doubtful()
+    await stage.presence.look()
+
+    assert (stage.presence.is_away, stage.presence.silent_seconds) == (False, 0)
 
 
 async def test_whoever_sleeps_is_woken_by_a_return_and_by_nothing_else() -> None:

@@ -68,12 +68,9 @@ class Server:
         found.worker_deployment_info.routing_config_update_state = self.state
         return found
 
-    def get_workflow_handle(self, identity: str) -> Any:
-        async def describe() -> Any:
-            raw = SimpleNamespace(workflow_execution_info=self.info)
-            return SimpleNamespace(id=identity, run_id="run", raw_description=raw)
-
-        return SimpleNamespace(describe=describe)
+    def singletons(self) -> Any:
+        raw = SimpleNamespace(workflow_execution_info=self.info)
+        return {"c/scheduler": SimpleNamespace(id="c/scheduler", run_id="run", raw_description=raw)}
 
     async def signal_workflow_execution(self, request: Any) -> None:
         assert request.signal_name == "poke"
@@ -119,7 +116,7 @@ def ramping(build: str, percentage: float, since: int = 1) -> RoutingConfig:
 async def poked(server: Server, **settings: str) -> int:
     """How many signals the server has taken after a look."""
     deployment = deployment_of(Settings(**settings))
-    await poke_for_new_version(cast(Client, server), deployment, ["c/scheduler"], set())
+    await poke_for_new_version(cast(Client, server), deployment, server.singletons(), set())
     return len(server.taken)
 
 
@@ -202,7 +199,7 @@ async def test_a_worker_tells_a_run_of_an_occasion_once() -> None:
     server, told = Server(last_on("one", versioned=True), current("two")), set[tuple[str, str]]()
     deployment = deployment_of(Settings(deployment="dovetail", build="two"))
     for _ in range(3):
-        await poke_for_new_version(cast(Client, server), deployment, ["c/scheduler"], told)
+        await poke_for_new_version(cast(Client, server), deployment, server.singletons(), told)
 
     assert server.asked == 1
 
