@@ -102,7 +102,8 @@ class AwaitOrders:
             expired, expiry = self.expiries.look(snapshot)
             due_at_once = [*self.deserted.of(snapshot), *expired]
             quiet = quiet_after(time.thread_time() - began, QUIET_SECONDS)
-            found, again = await self._found(snapshot, [*await self._without_owner(needed), *due_at_once])
+            missing, in_hand = await self._without_owner(needed)
+            found, again = await self._found(snapshot, [*missing, *due_at_once])
             due = self._due(found)
             if due:
                 taken = _with_pods(due[:ORDERS_AT_ONCE], snapshot)
@@ -111,7 +112,7 @@ class AwaitOrders:
                 sight.answered()
             else:
                 sight.rests()
-            again = min([again, *[self.memory.handed[subject_of(order)].again for order in found]])
+            again = min([again, *in_hand, *[self.memory.handed[subject_of(order)].again for order in found]])
             report(f"{len(snapshot.claims)} NodeClaims, nothing unfinished")
             await sleep.until_changed(revision, min(until, again, expiry or until) - self.now(), quiet)
         return Orders()
@@ -129,7 +130,9 @@ class AwaitOrders:
         """The orders that were not handed out a moment ago; those that have waited longest come first."""
         now = self.now()
         by_subject = {subject_of(order): order for order in found}
-        known = {s: one for s, one in self.memory.handed.items() if now - one.at < MINUTE or s in by_subject}
+        known = {
+            s: one for s, one in self.memory.handed.items() if now < max(one.at + MINUTE, one.again) or s in by_subject
+        }
         due = [s for s in by_subject if s not in known or now >= known[s].again]
         due.sort(key=lambda subject: known[subject].at if subject in known else 0.0)
         handed = {s: _Handed(now, known[s].times + 1 if s in known else 1) for s in due[:ORDERS_AT_ONCE]}
@@ -145,12 +148,19 @@ class AwaitOrders:
             *[(m.owner, "", m) for m in unfinished.marks(snapshot)],
         ]
 
-    async def _without_owner(self, needed: list[tuple[str, str, Order]]) -> list[Order]:
-        """The orders for those of them that do not run."""
+    async def _without_owner(self, needed: list[tuple[str, str, Order]]) -> tuple[list[Order], list[float]]:
+        """The orders for those of them that do not run, and when to ask about those that were just handed out."""
         asked = {(identity, wanted) for identity, wanted, _ in needed}
         self.memory.missing = {key: since for key, since in self.memory.missing.items() if key in asked}
         self.memory.running = {key: seen for key, seen in self.memory.running.items() if key in asked}
-        return [order for identity, wanted, order in needed if await self._is_missing(identity, wanted)]
+        found, in_hand = list[Order](), list[float]()
+        for identity, wanted, order in needed:
+            handed = self.memory.handed.get(subject_of(order))
+            if handed is not None and self.now() < handed.again:
+                in_hand.append(handed.again)  # whether it runs by now changes nothing before
+            elif await self._is_missing(identity, wanted):
+                found.append(order)
+        return found, in_hand
 
     async def _is_missing(self, identity: str, wanted: str) -> bool:
         """Whether nothing has run under that id for longer than a start takes. A workflow of another type may end

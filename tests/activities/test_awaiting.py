@@ -5,7 +5,8 @@ from dataclasses import replace
 from typing import Any, cast
 
 import pytest
-from temporalio.client import Client, WorkflowExecutionStatus
+from temporalio.api.workflowservice.v1 import DescribeWorkflowExecutionRequest, DescribeWorkflowExecutionResponse
+from temporalio.client import Client
 from temporalio.testing import ActivityEnvironment
 
 from dovetail.activities.disruption.await_progress import AwaitProgress
@@ -16,6 +17,7 @@ from dovetail.model import names
 from dovetail.model.nodes import NodeClaim
 from dovetail.model.scheduling.taints import Taint
 from testing.fakes import FakeClaims, FakeLookups, World
+from testing.fakes.descriptions import running_as
 from tests.lifecycle.objects import a_joined_claim, a_joined_node
 
 OWNER = "c/disrupt/plan"
@@ -26,8 +28,8 @@ class Disruption:
     """A workflow that runs, and says where it is."""
 
     def __init__(self, phase: str) -> None:
-        self.phase, self.status, self.asked = phase, WorkflowExecutionStatus.RUNNING, 0
-        self.workflow_type = "DisruptNodes"
+        self.phase, self.asked = phase, 0
+        self.namespace, self.workflow_service = "default", self
 
     def get_workflow_handle(self, workflow_id: str) -> "Disruption":
         assert workflow_id == OWNER
@@ -38,8 +40,11 @@ class Disruption:
         self.asked += 1
         return self.phase
 
-    async def describe(self) -> "Disruption":
-        return self
+    async def describe_workflow_execution(
+        self, request: DescribeWorkflowExecutionRequest, *, retry: bool
+    ) -> DescribeWorkflowExecutionResponse:
+        assert request.execution.workflow_id == OWNER
+        return running_as("DisruptNodes")
 
 
 class View(FakeLookups):

@@ -1,9 +1,9 @@
 """take_off_mark: whose marks come off."""
 
-from types import SimpleNamespace
 from typing import cast
 
-from temporalio.client import Client, WorkflowExecutionStatus
+from temporalio.api.workflowservice.v1 import DescribeWorkflowExecutionRequest, DescribeWorkflowExecutionResponse
+from temporalio.client import Client
 from temporalio.testing import ActivityEnvironment
 
 from dovetail.activities.disruption.mark_and_unmark_nodes import MarkAndUnmarkNodes
@@ -14,6 +14,7 @@ from dovetail.model import names
 from dovetail.model.nodes import Condition
 from dovetail.model.scheduling.taints import Taint
 from testing.fakes import FakeClaims, FakeCloud, FakeNodes, World, mark_ports
+from testing.fakes.descriptions import running_as
 from tests.lifecycle.objects import a_joined_claim, a_joined_node
 
 REF = ClaimRef(name="pool-1", uid="uid-pool-1", pool="pool")
@@ -45,13 +46,13 @@ class RunningWorkflows:
 
     def __init__(self, identity: str) -> None:
         self.identity = identity
+        self.namespace, self.workflow_service = "default", self
 
-    def get_workflow_handle(self, workflow_id: str) -> "RunningWorkflows":
-        assert workflow_id == self.identity, "no other workflow is asked for"
-        return self
-
-    async def describe(self) -> SimpleNamespace:
-        return SimpleNamespace(status=WorkflowExecutionStatus.RUNNING, workflow_type="DisruptNodes")
+    async def describe_workflow_execution(
+        self, request: DescribeWorkflowExecutionRequest, *, retry: bool
+    ) -> DescribeWorkflowExecutionResponse:
+        assert request.execution.workflow_id == self.identity, "no other workflow is asked for"
+        return running_as("DisruptNodes")
 
 
 async def test_a_mark_stays_where_its_owner_runs_after_all() -> None:

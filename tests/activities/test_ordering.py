@@ -91,6 +91,7 @@ class Stage:
     cloud: FakeCloud
     workflows: dict[str, str] = field(default_factory=dict)  # id -> type that runs
     pools: dict[str, NodePool] = field(default_factory=dict)
+    asked: list[str] = field(default_factory=list)  # the ids that Temporal was asked about
 
     def ordering(self) -> AwaitOrders:
         collecting = LostInstanceFinder(self.cloud, FakeNotices(self.world), self.world.now)
@@ -109,6 +110,7 @@ def stage(monkeypatch: pytest.MonkeyPatch) -> Stage:
     stage = Stage(world, FakeCloud(world))
 
     async def running(client: object, identity: str) -> str:
+        stage.asked.append(identity)
         return stage.workflows.get(identity, "")
 
     monkeypatch.setattr("dovetail.activities.shared.waits.cluster_changes.SHORTEST_SECONDS", 0.0)
@@ -293,6 +295,29 @@ async def test_orders_that_cannot_be_carried_out_hold_up_no_other(
 
     assert looks == [["c0", "c1"], ["c2"], ["c0", "c1"]]
     assert stage.world.clock >= 1020.0
+
+
+async def test_what_was_handed_out_is_asked_about_when_it_may_be_handed_out_again(stage: Stage) -> None:
+    """Its owner is being started; and whatever the answer, the order is not repeated before."""
+    stage.world.put(a_claim(deleting_since=1000.0))
+    ordering = stage.ordering()
+
+    await stage.orders(ordering)
+    stage.workflows["c/claim/pool-1"] = "TerminateNode"
+    stage.world.at(1005.0, lambda: stage.world.put(a_claim("another", uid="another", deleting_since=1005.0)))
+    await stage.orders(ordering)
+
+    assert stage.asked == ["c/claim/pool-1", "c/claim/another"]
+
+
+async def test_an_order_that_is_never_carried_out_is_repeated_less_and_less_often(stage: Stage) -> None:
+    stage.world.put(a_claim(deleting_since=1000.0))
+    ordering, at = stage.ordering(), list[float]()
+    for _ in range(6):
+        await stage.orders(ordering)
+        at.append(stage.world.clock)
+
+    assert [later - earlier for earlier, later in pairwise(at)] == [20.0, 20.0, 20.0, 40.0, 80.0]
 
 
 async def test_a_stopped_collection_is_reported_on_every_pool(stage: Stage) -> None:

@@ -10,6 +10,7 @@ from unittest.mock import AsyncMock
 import pytest
 from temporalio.api.enums.v1 import PendingActivityState
 from temporalio.api.workflow.v1 import PendingActivityInfo
+from temporalio.api.workflowservice.v1 import DescribeWorkflowExecutionRequest, DescribeWorkflowExecutionResponse
 from temporalio.client import Client, WorkflowExecutionStatus
 from temporalio.converter import DataConverter
 from temporalio.service import RPCError, RPCStatusCode
@@ -22,6 +23,7 @@ from dovetail.model.snapshot import Snapshot
 from dovetail.ports.cloud import Catalogues
 from dovetail.ports.view import ClusterView
 from dovetail.worker.unanswered import LOOK_SECONDS, Subject, Unanswered, Wait, departures_in, pods_in
+from testing.fakes.descriptions import running_as
 from tests.lifecycle.objects import a_claim, a_joined_claim, a_joined_node, a_pod, is_now
 
 SCHEDULER, CARETAKER = "c/scheduler", "c/caretaker"
@@ -66,21 +68,34 @@ class Scene:
     # Temporal
 
     identity, namespace = OURS, "default"
-    workflow_service = SimpleNamespace(reset_sticky_task_queue=AsyncMock())
+    reset_sticky_task_queue = AsyncMock()
     data_converter = DataConverter.default
+
+    @property
+    def workflow_service(self) -> "Scene":
+        return self
+
+    def note(self, identity: str) -> None:
+        """Note that this workflow is asked about."""
+        if self.away:
+            raise RPCError("away", RPCStatusCode.UNAVAILABLE, b"")
+        if identity not in (SCHEDULER, CARETAKER) and identity not in self.owners:
+            raise RPCError("none", RPCStatusCode.NOT_FOUND, b"")
+        self.asked += 1
+
+    async def describe_workflow_execution(
+        self, request: DescribeWorkflowExecutionRequest, *, retry: bool
+    ) -> DescribeWorkflowExecutionResponse:
+        self.note(request.execution.workflow_id)
+        return running_as("TerminateNode")
 
     def get_workflow_handle(self, identity: str) -> Any:
         async def describe(rpc_timeout: object = None) -> Any:
-            if self.away:
-                raise RPCError("away", RPCStatusCode.UNAVAILABLE, b"")
-            if identity not in (SCHEDULER, CARETAKER) and identity not in self.owners:
-                raise RPCError("none", RPCStatusCode.NOT_FOUND, b"")
-            self.asked += 1
+            self.note(identity)
             steps = [await self.pending()] if identity == SCHEDULER and self.holder else []
             return SimpleNamespace(
                 raw_description=SimpleNamespace(pending_activities=steps),
                 status=WorkflowExecutionStatus.RUNNING,
-                workflow_type="TerminateNode",
             )
 
         async def signal(name: str) -> None:
