@@ -29,7 +29,7 @@ from dovetail.workflows.converter import UnreadablePayload
 
 RETENTION_DAYS: Final = 30
 DAY: Final = 86400
-MOST_CLUSTERS: Final = 200  # half of what Temporal Cloud has room for, with the pollers of two workers each
+MOST_CLUSTERS: Final = 200  # more should not fall together
 SCHEDULERS: Final = f"WorkflowType = '{SCHEDULER}' AND ExecutionStatus = 'Running'"
 CHECK_SECONDS: Final = 15.0  # a server that answered just now answers within this time
 
