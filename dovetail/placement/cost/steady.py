@@ -2,7 +2,8 @@
 
 Under the policy cost a node holds just its pods, so the next one waits for a node of its own. Where nodes have been
 launched for pods again and again in the last minutes, pods like those that need a node now are placed with them, as
-many as a small share of what runs. They stand for room alone: nobody hears of them, and no node is made for them.
+many as a small share of what runs; none like those of a roll-out, which come in place of others. They stand for room
+alone: nobody hears of them, and no node is made for them.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -35,10 +36,11 @@ def expected_pods(run: Pass) -> tuple[Pod, ...]:
     costs = cost_pools(index)
     steady = {pool for pool in costs if _is_steady(index.snapshot.claims_by_pool.get(pool, ()), index.snapshot.now)}
     waiting = [pod for d in run.drafts.made if d.template.pool.name in steady for pod in d.pods]
+    if not waiting or len(waiting) >= LARGE:
+        return ()
+    waiting = _without_rollouts(waiting, index.snapshot.pods.values(), index.snapshot.now)
     alone = {shape for shape in {pod.shape for pod in waiting} if _stays_alone(shape, run.topology.book)}
     room = SHARE * sum(pod.requests.get(CPU, 0) for pod in index.snapshot.pods.values() if pod.node_name)
-    if len(waiting) >= LARGE:
-        return ()
     return tuple(_within(_copies([pod for pod in waiting if pod.shape not in alone]), room))
 
 
@@ -58,6 +60,17 @@ def _is_steady(claims: Iterable[NodeClaim], now: float) -> bool:
         c.created for c in claims if now - RECENT_SECONDS < c.created < now and names.MOVED_FROM not in c.annotations
     }
     return len(moments) >= LAUNCHES
+
+
+def _without_rollouts(waiting: Sequence[Pod], pods: Iterable[Pod], now: float) -> list[Pod]:
+    """Those whose ReplicaSet had pods before, if it is one. Pods of a new ReplicaSet come in place of an older one's,
+    whose room the next of them find."""
+    before = {_replica_set(pod) for pod in pods if pod.created <= now - RECENT_SECONDS}
+    return [pod for pod in waiting if _replica_set(pod) in before | {""}]
+
+
+def _replica_set(pod: Pod) -> str:
+    return next((owner.uid for owner in pod.owners if owner.controller and owner.kind == "ReplicaSet"), "")
 
 
 def _copies(pods: Sequence[Pod]) -> Iterator[Pod]:
