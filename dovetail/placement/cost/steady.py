@@ -26,6 +26,9 @@ SHARE: Final = 0.03  # of the cpus that pods of running nodes ask for
 MOST: Final = 3  # of each pod that needs a node
 LARGE: Final = 400  # pods at once fill nodes by themselves, and to place them a second time would take long
 _MARK: Final = "expected/"
+_OF_REPLICA_SET: Final = "pod-template-hash"  # the label in which pods of a Deployment's ReplicaSets differ
+
+_Kind = tuple[str, frozenset[tuple[str, str]]]
 
 
 def expected_pods(run: Pass) -> tuple[Pod, ...]:
@@ -62,15 +65,23 @@ def _is_steady(claims: Iterable[NodeClaim], now: float) -> bool:
     return len(moments) >= LAUNCHES
 
 
-def _without_rollouts(waiting: Sequence[Pod], pods: Iterable[Pod], now: float) -> list[Pod]:
-    """Those whose ReplicaSet had pods before, if it is one. Pods of a new ReplicaSet come in place of an older one's,
-    whose room the next of them find."""
-    before = {_replica_set(pod) for pod in pods if pod.created <= now - RECENT_SECONDS}
-    return [pod for pod in waiting if _replica_set(pod) in before | {""}]
+def _without_rollouts(waiting: Iterable[Pod], pods: Iterable[Pod], now: float) -> list[Pod]:
+    """Those that are no pods of a new ReplicaSet: they come in place of an older one's, whose room the next of them
+    find."""
+    before: dict[_Kind, set[str]] = {}
+    for pod in pods:
+        if pod.created <= now - RECENT_SECONDS and (uid := _replica_set(pod)):
+            before.setdefault(_kind(pod), set()).add(uid)
+    return [pod for pod in waiting if not (uid := _replica_set(pod)) or uid in before.get(_kind(pod), {uid})]
 
 
 def _replica_set(pod: Pod) -> str:
     return next((owner.uid for owner in pod.owners if owner.controller and owner.kind == "ReplicaSet"), "")
+
+
+def _kind(pod: Pod) -> _Kind:
+    """What pods of one Deployment have in common, whichever of its ReplicaSets makes them."""
+    return pod.namespace, frozenset(each for each in pod.shape.labels.items() if each[0] != _OF_REPLICA_SET)
 
 
 def _copies(pods: Sequence[Pod]) -> Iterator[Pod]:
