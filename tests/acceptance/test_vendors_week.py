@@ -67,6 +67,8 @@ def test_requests_change_every_half_an_hour_and_pods_follow_in_parts() -> None:
     assert all(app.name == before.name for app, before in zip(load.apps, began, strict=True))
     for app in load.apps:
         assert {load.app_of[name] for name in app.pods} <= {app}  # nobody runs by requests of before
+    owners = [(app.owner, before.owner) for app, before in zip(load.apps, began, strict=True) if app is not before]
+    assert all(now.uid != then.uid for now, then in owners)  # other requests are another ReplicaSet
 
 
 def test_the_program_of_an_hour_grows_with_the_pods() -> None:

@@ -13,7 +13,7 @@ from acceptance.vectors.kind_placement import answer_of
 from dovetail.model import names
 from dovetail.model.nodes import Node, NodeClaim
 from dovetail.model.places.placements import Placement
-from dovetail.model.pods import HostPort
+from dovetail.model.pods import HostPort, Owner
 from dovetail.model.values.json import Json
 from dovetail.model.values.resources import CPU
 from dovetail.placement.cost import steady
@@ -90,6 +90,29 @@ def test_no_room_is_paid_for_pods_that_could_not_run_beside_their_like(asks: dic
     nodes = _full(100.0, 300.0, 500.0)
     running = [a_bound_pod(f"b-{node.name}", node.name, cpu="40") for node, _ in nodes]
     pods = [*running, a_pod("p", shape=a_shape({"app": "a"}, **asks))]
+    assert _cpus(place(Index(replace(a_snapshot(pods, nodes), now=NOW), COST))) == 1 + room
+
+
+@pytest.mark.parametrize(
+    ("kind", "age", "app", "room"),
+    [
+        ("ReplicaSet", steady.RECENT_SECONDS, "a", steady.MOST),
+        ("ReplicaSet", steady.RECENT_SECONDS - 1, "a", 0),
+        ("ReplicaSet", steady.RECENT_SECONDS - 1, "other", steady.MOST),
+        ("StatefulSet", 0.0, "a", steady.MOST),
+        ("Job", 0.0, "a", steady.MOST),
+    ],
+    ids=["grows", "is rolled out", "is the first", "a set that keeps its owner", "a job"],
+)
+def test_no_room_is_paid_for_pods_of_a_roll_out(kind: str, age: float, app: str, room: int) -> None:
+    """Another ReplicaSet of the same pods, but for the label of each, has run for long."""
+    nodes = _full(100.0, 300.0, 500.0)
+    running = [a_bound_pod(f"b-{node.name}", node.name, cpu="40") for node, _ in nodes]
+    owner = Owner(api_version="any/v1", kind=kind, name="mine", uid="mine", controller=True)
+    mine, before = a_shape({"app": "a", "pod-template-hash": "2"}), a_shape({"app": app, "pod-template-hash": "1"})
+    running[0] = replace(running[0], shape=mine, owners=(owner,), created=NOW - age)
+    running[1] = replace(running[1], shape=before, created=NOW - 5000.0)
+    pods = [*running, replace(a_pod("p", shape=mine), owners=(owner,), created=NOW)]
     assert _cpus(place(Index(replace(a_snapshot(pods, nodes), now=NOW), COST))) == 1 + room
 
 

@@ -79,6 +79,7 @@ class VendorLoad(Load):
         if made is None:
             asks = {key: value for key, value in before.spec.items() if key != "containers"}
             made = self._versions[before.name, factor] = an_app(before.name, cpu * factor, memory * factor, asks)
+            made.owner = replace(made.owner, name=f"{before.name}-{factor}", uid=f"{before.name}-{factor}")
         if made is before:
             return
         made.peak, made.pods, made.old = before.peak, before.pods, list(before.pods)

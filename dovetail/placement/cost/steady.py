@@ -2,7 +2,8 @@
 
 Under the policy cost a node holds just its pods, so the next one waits for a node of its own. Where nodes have been
 launched for pods again and again in the last minutes, pods like those that need a node now are placed with them, as
-many as a small share of what runs. They stand for room alone: nobody hears of them, and no node is made for them.
+many as a small share of what runs; none like those of a roll-out, which come in place of others. They stand for room
+alone: nobody hears of them, and no node is made for them.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -25,6 +26,9 @@ SHARE: Final = 0.03  # of the cpus that pods of running nodes ask for
 MOST: Final = 3  # of each pod that needs a node
 LARGE: Final = 400  # pods at once fill nodes by themselves, and to place them a second time would take long
 _MARK: Final = "expected/"
+_OF_REPLICA_SET: Final = "pod-template-hash"  # the label in which pods of a Deployment's ReplicaSets differ
+
+_Kind = tuple[str, frozenset[tuple[str, str]]]
 
 
 def expected_pods(run: Pass) -> tuple[Pod, ...]:
@@ -35,10 +39,11 @@ def expected_pods(run: Pass) -> tuple[Pod, ...]:
     costs = cost_pools(index)
     steady = {pool for pool in costs if _is_steady(index.snapshot.claims_by_pool.get(pool, ()), index.snapshot.now)}
     waiting = [pod for d in run.drafts.made if d.template.pool.name in steady for pod in d.pods]
+    if not waiting or len(waiting) >= LARGE:
+        return ()
+    waiting = _without_rollouts(waiting, index.snapshot.pods.values(), index.snapshot.now)
     alone = {shape for shape in {pod.shape for pod in waiting} if _stays_alone(shape, run.topology.book)}
     room = SHARE * sum(pod.requests.get(CPU, 0) for pod in index.snapshot.pods.values() if pod.node_name)
-    if len(waiting) >= LARGE:
-        return ()
     return tuple(_within(_copies([pod for pod in waiting if pod.shape not in alone]), room))
 
 
@@ -58,6 +63,25 @@ def _is_steady(claims: Iterable[NodeClaim], now: float) -> bool:
         c.created for c in claims if now - RECENT_SECONDS < c.created < now and names.MOVED_FROM not in c.annotations
     }
     return len(moments) >= LAUNCHES
+
+
+def _without_rollouts(waiting: Iterable[Pod], pods: Iterable[Pod], now: float) -> list[Pod]:
+    """Those that are no pods of a new ReplicaSet: they come in place of an older one's, whose room the next of them
+    find."""
+    before: dict[_Kind, set[str]] = {}
+    for pod in pods:
+        if pod.created <= now - RECENT_SECONDS and (uid := _replica_set(pod)):
+            before.setdefault(_kind(pod), set()).add(uid)
+    return [pod for pod in waiting if not (uid := _replica_set(pod)) or uid in before.get(_kind(pod), {uid})]
+
+
+def _replica_set(pod: Pod) -> str:
+    return next((owner.uid for owner in pod.owners if owner.controller and owner.kind == "ReplicaSet"), "")
+
+
+def _kind(pod: Pod) -> _Kind:
+    """What pods of one Deployment have in common, whichever of its ReplicaSets makes them."""
+    return pod.namespace, frozenset(each for each in pod.shape.labels.items() if each[0] != _OF_REPLICA_SET)
 
 
 def _copies(pods: Sequence[Pod]) -> Iterator[Pod]:
