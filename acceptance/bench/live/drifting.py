@@ -1,13 +1,15 @@
-"""A NodePool drifts as a whole under a budget: `python -m acceptance.bench.live.drifting [NODES [PERCENT]]`.
+"""A NodePool drifts as a whole under a budget: `python -m acceptance.bench.live.drifting [NODES [PERCENT [FIRST]]]`.
 
 The simulated world, a Temporal server and one worker, a pod on each node. Of the nodes that come and of those that are
 replaced: how many a second, how many were on their way at once, and the longest time in which none was done. On a
 machine that has no time that may be as long as a whole wave takes, because all of a wave share it alike; whether
-somebody starves says the longest time in which none was even taken and no replacement came or was ready.
+somebody starves says the longest time in which none was even taken and no replacement came or was ready. FIRST: it ends
+when so many have been replaced.
 """
 
 import argparse
 import asyncio
+import sys
 import tempfile
 import time
 from dataclasses import dataclass, field
@@ -89,7 +91,7 @@ def counts(claim: Json) -> bool:
     return is_taken(claim) and not has_condition(claim, names.INSTANCE_TERMINATING)
 
 
-async def run(folder: Path, nodes: int, percent: int) -> None:
+async def run(folder: Path, nodes: int, percent: int, first: int) -> None:
     """They come, their pool changes, they are replaced."""
     server = await start_temporal(folder)
     stage = Stage(folder=folder, cluster="drifting", temporal=server)
@@ -104,7 +106,7 @@ async def run(folder: Path, nodes: int, percent: int) -> None:
         old = frozenset(claim["metadata"]["uid"] for claim in stage.claims())
         changed = node_pool([TYPE], **rules)
         changed["spec"]["template"]["metadata"] = {"labels": {"example.com/release": "two"}}
-        gone = Progress(len(old))
+        gone = Progress(min(first, len(old)))
         stage.world.apply(changed)
         await until_all(gone, stage, old)
         print(f"drifted under {percent} %: {gone}; of {nodes} pods {stage.running_pods()} run then", flush=True)
@@ -120,9 +122,10 @@ def main() -> None:
     )
     parser.add_argument("nodes", nargs="?", type=int, default=NODES)
     parser.add_argument("percent", nargs="?", type=int, default=PERCENT)
+    parser.add_argument("first", nargs="?", type=int, default=sys.maxsize, help="this many at least are replaced")
     asked = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        asyncio.run(run(Path(folder), asked.nodes, asked.percent))
+        asyncio.run(run(Path(folder), asked.nodes, asked.percent, asked.first))
 
 
 if __name__ == "__main__":
