@@ -14,6 +14,7 @@ from dovetail.placement.cost.searching.cheapest import SLACK, Bits, Cheapest, as
 
 _NOISE = 0.35  # by how much the fit of a pod is changed at random, so that candidates differ
 _NEXT = 8  # different pods at once, at most
+_BESIDE = 0.2  # of the tries are for choices that poured pods may not need
 _FEW = 3  # candidates when time is up
 
 
@@ -132,8 +133,9 @@ class Filler:
         chosen: Integers = possible[np.append(drawn, cheapest)]
         return chosen
 
-    def set_merit(self, value: Floats) -> None:
-        """How often each choice is tried: by what its room is worth, for the pods that there are, per price."""
+    def set_merit(self, value: Floats, nodes: Floats) -> None:
+        """How often each choice is tried: by how many nodes there are of it where pods are poured, and some others by
+        what their room is worth, for the pods that there are, per price."""
         problem = self.problem
         scale = (problem.sizes * problem.stock[:, None]).sum(axis=0)
         worth = (value * problem.stock).sum()
@@ -141,7 +143,9 @@ class Filler:
         ratio = problem.price / np.maximum((np.maximum(problem.room, 0) * share).sum(axis=1), SLACK)
         best = np.sort(ratio)[: max(1, len(ratio) // 20)].mean()
         merit = (best / np.maximum(ratio, best)) ** 6
-        self._merit = merit / np.sqrt(problem.price / problem.price.min())
+        merit /= np.sqrt(problem.price / problem.price.min())
+        poured = np.sqrt(nodes)
+        self._merit = _BESIDE * merit / merit.sum() + poured / max(float(poured.sum()), SLACK)
 
     def _one(self, seed: int, left: Integers, value: Floats, bar: float) -> Bin:
         problem = self.problem

@@ -10,7 +10,7 @@ from dovetail.placement.cost.searching.exchanging import Exchange
 from dovetail.placement.cost.searching.filling import Bin, Filler
 from dovetail.placement.cost.searching.inserting import Shelf
 from dovetail.placement.cost.searching.patterns import Patterns, repeats
-from dovetail.placement.cost.searching.values import least_values
+from dovetail.placement.cost.searching.pouring import poured
 
 _PART = 400  # pods that are looked at together at first: with all at once, the work would grow with their square
 _TAKING = 120  # bins that pods of others are put into, at most: more would make a step slow
@@ -41,10 +41,11 @@ class Search:
     def __init__(self, problem: Problem, seed: int, candidates: int = 24) -> None:
         self.problem = problem
         self.chance = np.random.default_rng(seed)
-        self.floor = least_values(problem, self.chance)
+        found = poured(problem)
+        self.floor = found.worth
         self.value = self.floor.copy()
         self.filler = Filler(problem, self.chance, candidates)
-        self.filler.set_merit(self.value)
+        self.filler.set_merit(self.value, found.nodes)
         self.bins: list[Bin] = []
         self.steps = 0
 
