@@ -4,7 +4,7 @@ Every node begins with a seed, the pod that is hardest to place. A number of can
 with it at once; the one that is paid for best by the value of its pods is kept.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -46,6 +46,8 @@ class Filler:
         self.rooms = np.ascontiguousarray(problem.room / scale)
         self.cheapest = Cheapest(self.rooms)
         self.suits = as_bits(problem.suits)  # by need
+        some, first = self.cheapest.first(self.suits[problem.need], self.amounts)
+        self.alone: Floats = np.where(some, problem.price[np.where(some, first, 0)], np.inf)  # what a node for one costs
         groups = 0 if problem.hosts is None else problem.hosts.groups
         self.counted: Flags = np.zeros((len(problem.sizes), groups), dtype=bool)
         self.binding: Flags = np.zeros((len(problem.sizes), groups), dtype=bool)
@@ -85,20 +87,28 @@ class Filler:
     def fill(self, stock: Integers, value: Floats, bar: float, is_late: Callable[[], bool]) -> list[Bin]:
         """Bins for all of the stock; `bar`: what a unit of value may cost, on the average. When it is late, few
         candidates are looked at."""
-        left = stock.copy()
+        return list(self._filled(stock.copy(), value, bar, is_late))
+
+    def fill_for(self, stock: Integers, value: Floats, most: float) -> list[Bin] | None:
+        """Bins for all of the stock that cost no more than `most`; None where it soon comes to more."""
+        left, bins = stock.copy(), list[Bin]()
+        for made in self._filled(left, value, 1.0, lambda: False):
+            bins.append(made)
+            most -= made.price
+            if float(value @ left) > most:
+                return None
+        return bins
+
+    def _filled(self, left: Integers, value: Floats, bar: float, is_late: Callable[[], bool]) -> Iterator[Bin]:
         present = np.flatnonzero(left)
         hardness = self.problem.conflicts[present] * 1e6 + value[present]
         order = present[np.argsort(-hardness * self.chance.uniform(0.9, 1.1, len(present)), kind="stable")]
-        bins: list[Bin] = []
         for seed in order:
             while left[seed]:
                 if self.candidates > _FEW and is_late():
                     self.candidates = _FEW
                 self._most = self._fair_share(left, value)
-                made = self._one(int(seed), left, value, bar)
-                bins.append(made)
-                self._repeat(made, left, bins)
-        return bins
+                yield from self._repeated(self._one(int(seed), left, value, bar), left)
 
     def _fair_share(self, left: Integers, value: Floats) -> float:
         """What a bin may cost while pods are left of which each needs a node of its own: pods that could fill those
@@ -110,12 +120,13 @@ class Filler:
         return 1.4 * float(left @ value) / alone if alone > 1 else np.inf
 
     @staticmethod
-    def _repeat(made: Bin, left: Integers, bins: list[Bin]) -> None:
-        """Take the bin off the stock, and as often again as the stock allows half of it."""
+    def _repeated(made: Bin, left: Integers) -> Iterator[Bin]:
+        """Take the bin off the stock, and as often again as the stock holds eight of it."""
         left[made.items] -= made.counts
+        yield made
         while bool((left[made.items] >= 8 * made.counts).all()):
             left[made.items] -= made.counts
-            bins.append(Bin(made.items, made.counts, made.used, made.choice, made.price))
+            yield Bin(made.items, made.counts, made.used, made.choice, made.price)
 
     def _choices_for(self, seed: int) -> Integers:
         """Types for the candidates: the cheapest for the room that they have, of different sizes."""
