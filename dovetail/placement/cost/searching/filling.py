@@ -15,6 +15,7 @@ from dovetail.placement.cost.searching.cheapest import SLACK, Bits, Cheapest, as
 _NOISE = 0.35  # by how much the fit of a pod is changed at random, so that candidates differ
 _NEXT = 8  # different pods at once, at most
 _BESIDE = 0.2  # of the tries are for choices that poured pods may not need
+_AT_ONCE = 0.5  # of the room that is left may be filled without looking at all pods again
 _FEW = 3  # candidates when time is up
 
 
@@ -40,14 +41,15 @@ class Filler:
         self.problem = problem
         self.chance = chance
         self.candidates = candidates
-        self.at_once = 0.5  # of the room that is left may be filled without looking at all pods again
         scale = np.maximum(problem.sizes.max(axis=0, initial=0.0), SLACK)
         self.amounts = np.ascontiguousarray(problem.sizes / scale)
         self.rooms = np.ascontiguousarray(problem.room / scale)
         self.cheapest = Cheapest(self.rooms)
         self.suits = as_bits(problem.suits)  # by need
         some, first = self.cheapest.first(self.suits[problem.need], self.amounts)
-        self.alone: Floats = np.where(some, problem.price[np.where(some, first, 0)], np.inf)  # what a node for one costs
+        self.alone: Floats = np.where(
+            some, problem.price[np.where(some, first, 0)], np.inf
+        )  # what a node for one costs
         groups = 0 if problem.hosts is None else problem.hosts.groups
         self.counted: Flags = np.zeros((len(problem.sizes), groups), dtype=bool)
         self.binding: Flags = np.zeros((len(problem.sizes), groups), dtype=bool)
@@ -249,7 +251,7 @@ class _Candidates:
             self._add(live, columns, times)
             score = score[some]
             score[np.arange(len(live)), columns] = -1.0
-            self._add_next(live, score, self._filler.at_once * room - self._sizes[columns] * times[:, None])
+            self._add_next(live, score, _AT_ONCE * room - self._sizes[columns] * times[:, None])
 
     def _add_next(self, rows: Integers, score: Floats, spare: Floats) -> None:
         """One each of the next best pods, without looking at all of them again: as many as go into what is to spare,
@@ -273,7 +275,7 @@ class _Candidates:
         """How many of the same pods to add at once where many fit."""
         sizes = self._sizes[columns]
         ratio = np.where(sizes > 0, room / np.maximum(sizes, SLACK), np.inf).min(axis=1)
-        many = np.maximum(1, np.floor(ratio * self._filler.at_once)).astype(np.int64)
+        many = np.maximum(1, np.floor(ratio * _AT_ONCE)).astype(np.int64)
         times: Integers = np.minimum(many, self._left[columns] - self._taken[rows, columns])
         if self._hosts is not None:
             times[self._alone[columns]] = 1

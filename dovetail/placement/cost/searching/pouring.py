@@ -2,7 +2,7 @@
 
 Poured pods fill every node to the brim, and nodes may be had in part. Two players find the least that it costs: one
 moves pods to the choices that are cheap for them, the other sets for each choice what its resources cost, together the
-price of a node, so that what is in demand there is dear. Each does more of what it regrets not to have done (regret
+price of a node, so that what is in demand there costs most. Each does more of what it regrets not to have done (regret
 matching), and on the average they come to the least. At the prices of the one a pod is worth what it costs where it is
 cheapest, which no answer goes below in sum; where the other has the pods are the nodes.
 """
@@ -37,7 +37,7 @@ def poured(problem: Problem) -> Poured:
     for size, held in zip(sizes.T, room.T, strict=True):
         fits = fits & (size[:, None] <= held)
     kind, first = _kinds(problem, fits)
-    pods = np.bincount(kind, weights=problem.stock)
+    pods: Floats = np.bincount(kind, weights=problem.stock).astype(np.float64)
     total = np.stack([np.bincount(kind, weights=problem.stock * size) for size in sizes.T], axis=1)
     nodes = np.zeros(len(problem.price))
     nodes[kept], costs = _played(total / pods[:, None], pods, fits[first], room, price)
@@ -78,22 +78,22 @@ def _played(sizes: Floats, pods: Floats, fits: Flags, room: Floats, price: Float
     unit, amounts = price[:, None] / room, sizes * pods[:, None]
     even = fits / fits.sum(axis=1, keepdims=True)
     going, regret_going, went = even, np.zeros(fits.shape), np.zeros(fits.shape)
-    dear, regret_dear, was_dear = np.full(room.shape, 1 / room.shape[1]), np.zeros(room.shape), np.zeros(room.shape)
+    pay, regret_pay, paid = np.full(room.shape, 1 / room.shape[1]), np.zeros(room.shape), np.zeros(room.shape)
     turns = max(_FEW_TURNS, min(_TURNS, _WORK // fits.size))
     for turn in range(1, turns + 1):
         load = np.einsum("kc,kr->cr", going, amounts) * unit
-        regret_dear = np.maximum(regret_dear + load - (dear * load).sum(axis=1, keepdims=True), 0)
-        dear = _matched(regret_dear, dear)
-        cost = np.einsum("kr,cr->kc", sizes, dear * unit)
+        regret_pay = np.maximum(regret_pay + load - (pay * load).sum(axis=1, keepdims=True), 0)
+        pay = _matched(regret_pay, pay)
+        cost = np.einsum("kr,cr->kc", sizes, pay * unit)
         regret_going = np.maximum(regret_going + (going * cost).sum(axis=1, keepdims=True) - cost, 0) * fits
         going = _matched(regret_going, even)
         went += turn * going
-        was_dear += turn * dear
+        paid += turn * pay
     went /= went.sum(axis=1, keepdims=True)
-    was_dear[was_dear < _HARDLY * was_dear.sum(axis=1, keepdims=True)] = 0.0
-    was_dear /= was_dear.sum(axis=1, keepdims=True)
+    paid[paid < _HARDLY * paid.sum(axis=1, keepdims=True)] = 0.0
+    paid /= paid.sum(axis=1, keepdims=True)
     load = np.einsum("kc,kr->cr", went, amounts) / room
-    return load.max(axis=1), was_dear * unit
+    return load.max(axis=1), paid * unit
 
 
 def _matched(regret: Floats, otherwise: Floats) -> Floats:

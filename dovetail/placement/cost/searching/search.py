@@ -107,12 +107,9 @@ class Search:
             if entries > _EXCHANGING:
                 break
         left = [self.bins[number] for number in sorted(set(order) - set(some))]
-        self.bins = left + self._exchanged([self.bins[number] for number in some])
-
-    def _exchanged(self, bins: Sequence[Bin]) -> list[Bin]:
-        exchange = Exchange(self.filler, bins)
+        exchange = Exchange(self.filler, [self.bins[number] for number in some])
         exchange.improve()
-        return exchange.bins
+        self.bins = left + exchange.bins
 
     def _drawn(self, count: int) -> set[int]:
         """That many bins, drawn so that wasteful ones come more often."""
