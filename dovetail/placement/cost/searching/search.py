@@ -15,6 +15,7 @@ from dovetail.placement.cost.searching.pouring import poured
 _PART = 400  # pods that are looked at together at first: with all at once, the work would grow with their square
 _TAKING = 120  # bins that pods of others are put into, at most: more would make a step slow
 _EXCHANGING = 150  # different pods of the bins that exchange some, at least
+_FOR_PATTERNS = 6  # candidates for each bin where the first answer is the beginning of patterns
 _BAR = 1.02  # what a unit of value may cost in the first answer
 _WASTEFUL = 0.6  # a bin is wasteful whose pods pay for less of its price than this share of the average
 
@@ -42,7 +43,7 @@ class Search:
         self.chance = np.random.default_rng(seed)
         found = poured(problem)
         self.value = found.worth
-        self.filler = Filler(problem, self.chance, candidates)
+        self.filler = Filler(problem, self.chance, min(candidates, _FOR_PATTERNS) if repeats(problem) else candidates)
         self.filler.set_merit(self.value, found.nodes)
         self.bins: list[Bin] = []
         self.steps = 0
