@@ -1,5 +1,4 @@
-"""Looks for cheaper bins until it is stopped: bins that are poorly paid for are taken apart and filled anew, and
-bins exchange pods."""
+"""Looks for cheaper bins until it is stopped: bins that are poorly paid for are taken apart, and bins exchange pods."""
 
 from collections.abc import Callable, Sequence
 
