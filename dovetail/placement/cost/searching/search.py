@@ -19,10 +19,6 @@ _BAR = 1.02  # what a unit of value may cost in the first answer
 _WASTEFUL = 0.6  # a bin is wasteful whose pods pay for less of its price than this share of the average
 
 
-def _never() -> bool:
-    return False
-
-
 def _stock_of(bins: Sequence[Bin], items: int) -> Integers:
     stock = np.zeros(items, dtype=np.int64)
     for each in bins:
