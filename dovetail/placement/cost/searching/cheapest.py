@@ -37,9 +37,10 @@ class Cheapest:
         """Whether any of the suiting choices holds the amounts, and the first that does."""
         holding = suiting
         for resource, (amounts, bits) in enumerate(zip(self._amounts, self._holding, strict=True)):
-            holding = holding & bits[np.searchsorted(amounts, wanted[..., resource] - SLACK)]
-        some = holding != 0
-        word = some.argmax(axis=-1)
-        lowest = np.take_along_axis(holding, word[..., None], axis=-1)[..., 0]
-        bit = np.bitwise_count((lowest - np.uint64(1)) & ~lowest)
-        return some.any(axis=-1), word * _WORD + bit
+            holding = holding & bits[amounts.searchsorted(wanted[..., resource] - SLACK)]
+        words = holding.reshape(-1, holding.shape[-1])
+        word = (words != 0).argmax(axis=1)
+        lowest = words[np.arange(len(words)), word]
+        first = word * _WORD + np.bitwise_count((lowest - np.uint64(1)) & ~lowest)
+        shape = holding.shape[:-1]
+        return (lowest != 0).reshape(shape), first.reshape(shape)

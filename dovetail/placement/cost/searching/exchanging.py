@@ -33,7 +33,8 @@ class Exchange:
         self._amounts = np.vstack([filler.amounts, np.zeros((1, filler.amounts.shape[1]))])  # the last: nobody
         self._suits = np.vstack([filler.suits, as_bits(np.ones((1, len(problem.price)), dtype=bool))])
         self._need = np.append(problem.need, len(problem.suits))
-        self._asked = np.flatnonzero(problem.sizes.any(axis=0))
+        asked = problem.sizes.any(axis=0)
+        self._part = asked / np.maximum(filler.rooms, SLACK) / max(int(asked.sum()), 1)  # of a choice, by its resources
         self._price, self._score = np.zeros(len(bins)), np.zeros(len(bins))
         self._given: list[Integers] = [self._need[:0]] * len(bins)
         self._left_of: list[Floats] = [self._amounts[:0]] * len(bins)
@@ -123,7 +124,7 @@ class Exchange:
     def _scored(self, used: Floats, choice: Integers | int) -> Floats:
         """The price, and a little less for a bin that is emptier than others: until one needs a smaller choice nothing
         is saved, and it comes to that if what is left free is in one bin rather than in both."""
-        spare = (1 - used / np.maximum(self._filler.rooms[choice], SLACK))[..., self._asked].mean(axis=-1)
+        spare = 1 - np.einsum("...r,...r->...", used, self._part[choice])
         scored: Floats = self._problem.price[choice] * (1 - _EMPTY * spare * spare)
         return scored
 

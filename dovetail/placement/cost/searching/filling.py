@@ -4,7 +4,7 @@ Every node begins with a seed, the pod that is hardest to place. A number of can
 with it at once; the one that is paid for best by the value of its pods is kept.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,6 +14,8 @@ from dovetail.placement.cost.searching.cheapest import SLACK, Bits, Cheapest, as
 
 _NOISE = 0.35  # by how much the fit of a pod is changed at random, so that candidates differ
 _NEXT = 8  # different pods at once, at most
+_BESIDE = 0.2  # of the tries are for choices that poured pods may not need
+_AT_ONCE = 0.5  # of the room that is left may be filled without looking at all pods again
 _FEW = 3  # candidates when time is up
 
 
@@ -39,12 +41,15 @@ class Filler:
         self.problem = problem
         self.chance = chance
         self.candidates = candidates
-        self.at_once = 0.5  # of the room that is left may be filled without looking at all pods again
         scale = np.maximum(problem.sizes.max(axis=0, initial=0.0), SLACK)
         self.amounts = np.ascontiguousarray(problem.sizes / scale)
         self.rooms = np.ascontiguousarray(problem.room / scale)
         self.cheapest = Cheapest(self.rooms)
         self.suits = as_bits(problem.suits)  # by need
+        some, first = self.cheapest.first(self.suits[problem.need], self.amounts)
+        self.alone: Floats = np.where(
+            some, problem.price[np.where(some, first, 0)], np.inf
+        )  # what a node for one costs
         groups = 0 if problem.hosts is None else problem.hosts.groups
         self.counted: Flags = np.zeros((len(problem.sizes), groups), dtype=bool)
         self.binding: Flags = np.zeros((len(problem.sizes), groups), dtype=bool)
@@ -84,20 +89,28 @@ class Filler:
     def fill(self, stock: Integers, value: Floats, bar: float, is_late: Callable[[], bool]) -> list[Bin]:
         """Bins for all of the stock; `bar`: what a unit of value may cost, on the average. When it is late, few
         candidates are looked at."""
-        left = stock.copy()
+        return list(self._filled(stock.copy(), value, bar, is_late))
+
+    def fill_for(self, stock: Integers, value: Floats, most: float) -> list[Bin] | None:
+        """Bins for all of the stock that cost no more than `most`; None where it soon comes to more."""
+        left, bins = stock.copy(), list[Bin]()
+        for made in self._filled(left, value, 1.0, lambda: False):
+            bins.append(made)
+            most -= made.price
+            if float(value @ left) > most:
+                return None
+        return bins
+
+    def _filled(self, left: Integers, value: Floats, bar: float, is_late: Callable[[], bool]) -> Iterator[Bin]:
         present = np.flatnonzero(left)
         hardness = self.problem.conflicts[present] * 1e6 + value[present]
         order = present[np.argsort(-hardness * self.chance.uniform(0.9, 1.1, len(present)), kind="stable")]
-        bins: list[Bin] = []
         for seed in order:
             while left[seed]:
                 if self.candidates > _FEW and is_late():
                     self.candidates = _FEW
                 self._most = self._fair_share(left, value)
-                made = self._one(int(seed), left, value, bar)
-                bins.append(made)
-                self._repeat(made, left, bins)
-        return bins
+                yield from self._repeated(self._one(int(seed), left, value, bar), left)
 
     def _fair_share(self, left: Integers, value: Floats) -> float:
         """What a bin may cost while pods are left of which each needs a node of its own: pods that could fill those
@@ -109,12 +122,13 @@ class Filler:
         return 1.4 * float(left @ value) / alone if alone > 1 else np.inf
 
     @staticmethod
-    def _repeat(made: Bin, left: Integers, bins: list[Bin]) -> None:
-        """Take the bin off the stock, and as often again as the stock allows half of it."""
+    def _repeated(made: Bin, left: Integers) -> Iterator[Bin]:
+        """Take the bin off the stock, and as often again as the stock holds eight of it."""
         left[made.items] -= made.counts
+        yield made
         while bool((left[made.items] >= 8 * made.counts).all()):
             left[made.items] -= made.counts
-            bins.append(Bin(made.items, made.counts, made.used, made.choice, made.price))
+            yield Bin(made.items, made.counts, made.used, made.choice, made.price)
 
     def _choices_for(self, seed: int) -> Integers:
         """Types for the candidates: the cheapest for the room that they have, of different sizes."""
@@ -132,8 +146,9 @@ class Filler:
         chosen: Integers = possible[np.append(drawn, cheapest)]
         return chosen
 
-    def set_merit(self, value: Floats) -> None:
-        """How often each choice is tried: by what its room is worth, for the pods that there are, per price."""
+    def set_merit(self, value: Floats, nodes: Floats) -> None:
+        """How often each choice is tried: by how many nodes there are of it where pods are poured, and some others by
+        what their room is worth, for the pods that there are, per price."""
         problem = self.problem
         scale = (problem.sizes * problem.stock[:, None]).sum(axis=0)
         worth = (value * problem.stock).sum()
@@ -141,7 +156,9 @@ class Filler:
         ratio = problem.price / np.maximum((np.maximum(problem.room, 0) * share).sum(axis=1), SLACK)
         best = np.sort(ratio)[: max(1, len(ratio) // 20)].mean()
         merit = (best / np.maximum(ratio, best)) ** 6
-        self._merit = merit / np.sqrt(problem.price / problem.price.min())
+        merit /= np.sqrt(problem.price / problem.price.min())
+        poured = np.sqrt(nodes)
+        self._merit = _BESIDE * merit / merit.sum() + poured / max(float(poured.sum()), SLACK)
 
     def _one(self, seed: int, left: Integers, value: Floats, bar: float) -> Bin:
         problem = self.problem
@@ -234,7 +251,7 @@ class _Candidates:
             self._add(live, columns, times)
             score = score[some]
             score[np.arange(len(live)), columns] = -1.0
-            self._add_next(live, score, self._filler.at_once * room - self._sizes[columns] * times[:, None])
+            self._add_next(live, score, _AT_ONCE * room - self._sizes[columns] * times[:, None])
 
     def _add_next(self, rows: Integers, score: Floats, spare: Floats) -> None:
         """One each of the next best pods, without looking at all of them again: as many as go into what is to spare,
@@ -258,7 +275,7 @@ class _Candidates:
         """How many of the same pods to add at once where many fit."""
         sizes = self._sizes[columns]
         ratio = np.where(sizes > 0, room / np.maximum(sizes, SLACK), np.inf).min(axis=1)
-        many = np.maximum(1, np.floor(ratio * self._filler.at_once)).astype(np.int64)
+        many = np.maximum(1, np.floor(ratio * _AT_ONCE)).astype(np.int64)
         times: Integers = np.minimum(many, self._left[columns] - self._taken[rows, columns])
         if self._hosts is not None:
             times[self._alone[columns]] = 1

@@ -60,15 +60,12 @@ class Shelf:
     def insert(self, item: int) -> float | None:
         """Put one pod where it adds least; by how much. None: no bin takes it for less than a node of its own costs."""
         size, own = self._filler.amounts[item], self._filler.suits[self._problem.need[item]]
-        cheapest = self._filler.cheapest
-        alone, smallest = cheapest.first(own, size)
-        lowest = float(self._prices[smallest]) if alone else np.inf
-        some, first = cheapest.first(self._suiting & own, self._used + size)
+        some, first = self._filler.cheapest.first(self._suiting & own, self._used + size)
         first = np.where(some, first, len(self._prices) - 1)
         added = self._prices[first] - self._prices[self._choice]
         added[self._refused(item)] = np.inf
         at = int(added.argmin())
-        if not added[at] < lowest:
+        if not added[at] < self._filler.alone[item]:
             return None
         self._put(item, at, int(first[at]))
         return float(added[at])

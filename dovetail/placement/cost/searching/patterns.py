@@ -21,6 +21,8 @@ _WEIGHTINGS = 24  # of the resources, by which a bound on what a choice can hold
 _CHOICES = 40  # that new patterns are made for at a time
 _TRIES = 12  # patterns of each of them
 _ADDED = 12  # new patterns of a turn, at most
+_EXCHANGES = 8  # of pods in each new pattern, at most
+_LEAST_GAIN = 1e-9
 _TURNS = 600
 _IN_VAIN = 6  # turns that found nothing new
 _NOISE = 0.25  # by how much the worth of a pod's room is changed at random, so that tries differ
@@ -77,9 +79,11 @@ class Patterns:
                 break
             worth = self._cover.worth
             choices, found = self._packer.pack(worth)
+            best = np.argsort(-(found @ worth) / self._problem.price[choices])[:_ADDED]
+            choices, found = choices[best], self._packer.exchanged(choices[best], found[best], worth)
             held = found @ worth / self._problem.price[choices]
             added = 0
-            for at in np.argsort(-held)[:_ADDED].tolist():
+            for at in np.argsort(-held).tolist():
                 items = np.flatnonzero(found[at])
                 if held[at] > 1 and self._may_be(items, found[at, items]):
                     added += self._cover.add(found[at], float(self._problem.price[choices[at]]))
@@ -136,6 +140,29 @@ class _Packer:
             held = (tried @ worth[items]).argmax(axis=0)
             found[:, items] = tried[held, np.arange(len(choices))]
         return choices, found
+
+    def exchanged(self, choices: Integers, found: Integers, worth: Floats) -> Integers:
+        """The same, each with pods exchanged one by one for others, or for nobody, for as long as they are worth more
+        and fit."""
+        sizes, worth = np.vstack([self._filler.amounts, np.zeros(self._filler.amounts.shape[1])]), np.append(worth, 0.0)
+        nobody = np.ones((len(found), 1), dtype=np.int64)
+        found, most = np.hstack([found, nobody]), np.hstack([self._most[choices], 0 * nobody])
+        for _ in range(_EXCHANGES):
+            left = self._filler.rooms[choices] - found @ sizes + SLACK
+            rows, leaving = np.nonzero(found)
+            gain = np.where(found[rows] < most[rows], worth - worth[leaving, None], 0.0)
+            for resource, size in enumerate(sizes.T):
+                gain[size > (left[rows, resource] + size[leaving])[:, None]] = 0.0
+            coming = gain.argmax(axis=1)
+            best = gain[np.arange(len(rows)), coming]
+            order = np.lexsort((-best, rows))
+            first = order[np.unique(rows[order], return_index=True)[1]]
+            first = first[best[first] > _LEAST_GAIN]
+            if not len(first):
+                break
+            found[rows[first], leaving[first]] -= leaving[first] < len(worth) - 1
+            found[rows[first], coming[first]] += 1
+        return found[:, :-1]
 
     def _at_most(self, worth: Floats) -> Floats:
         """What the pods on a choice can be worth: for no weighting of resources more than its room is."""

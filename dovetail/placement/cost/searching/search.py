@@ -1,5 +1,4 @@
-"""Looks for cheaper bins until it is stopped: bins that are poorly paid for are taken apart and filled anew, and
-bins exchange pods."""
+"""Looks for cheaper bins until it is stopped: bins that are poorly paid for are taken apart, and bins exchange pods."""
 
 from collections.abc import Callable, Sequence
 
@@ -10,18 +9,14 @@ from dovetail.placement.cost.searching.exchanging import Exchange
 from dovetail.placement.cost.searching.filling import Bin, Filler
 from dovetail.placement.cost.searching.inserting import Shelf
 from dovetail.placement.cost.searching.patterns import Patterns, repeats
-from dovetail.placement.cost.searching.values import least_values
+from dovetail.placement.cost.searching.pouring import poured
 
 _PART = 400  # pods that are looked at together at first: with all at once, the work would grow with their square
 _TAKING = 120  # bins that pods of others are put into, at most: more would make a step slow
 _EXCHANGING = 150  # different pods of the bins that exchange some, at least
-_FEW_PODS = 60  # of bins that are filled anew, so that a step takes no longer where they are large
+_FOR_PATTERNS = 6  # candidates for each bin where the first answer is the beginning of patterns
 _BAR = 1.02  # what a unit of value may cost in the first answer
 _WASTEFUL = 0.6  # a bin is wasteful whose pods pay for less of its price than this share of the average
-
-
-def _never() -> bool:
-    return False
 
 
 def _stock_of(bins: Sequence[Bin], items: int) -> Integers:
@@ -41,10 +36,10 @@ class Search:
     def __init__(self, problem: Problem, seed: int, candidates: int = 24) -> None:
         self.problem = problem
         self.chance = np.random.default_rng(seed)
-        self.floor = least_values(problem, self.chance)
-        self.value = self.floor.copy()
-        self.filler = Filler(problem, self.chance, candidates)
-        self.filler.set_merit(self.value)
+        found = poured(problem)
+        self.value = found.worth
+        self.filler = Filler(problem, self.chance, min(candidates, _FOR_PATTERNS) if repeats(problem) else candidates)
+        self.filler.set_merit(self.value, found.nodes)
         self.bins: list[Bin] = []
         self.steps = 0
 
@@ -78,7 +73,7 @@ class Search:
             return
         patterns = Patterns(self.filler, self.bins)
         patterns.improve(should_stop)
-        self.value = self.floor = np.maximum(patterns.worth, 1e-9)
+        self.value = np.maximum(patterns.worth, 1e-9)
         bins, left = patterns.whole()
         bins += self.filler.fill(left, self.value, _BAR, should_stop)
         if _cost(bins) < self.cost:
@@ -93,12 +88,10 @@ class Search:
     def _step(self) -> None:
         if len(self.bins) < 2:
             return
-        if self.steps % 6 in (0, 2):
+        if self.steps % 3 == 0:
             self._exchange()
-        elif self.steps % 6 != 4:
-            self._spread(self._drawn(int(self.chance.integers(1, 4))))
         else:
-            self._fill_anew(self._few(self._drawn(int(self.chance.integers(2, 10)))))
+            self._spread(self._drawn(int(self.chance.integers(1, 4))))
 
     def _exchange(self) -> None:
         """Some bins exchange pods."""
@@ -110,12 +103,9 @@ class Search:
             if entries > _EXCHANGING:
                 break
         left = [self.bins[number] for number in sorted(set(order) - set(some))]
-        self.bins = left + self._exchanged([self.bins[number] for number in some])
-
-    def _exchanged(self, bins: Sequence[Bin]) -> list[Bin]:
-        exchange = Exchange(self.filler, bins)
+        exchange = Exchange(self.filler, [self.bins[number] for number in some])
         exchange.improve()
-        return exchange.bins
+        self.bins = left + exchange.bins
 
     def _drawn(self, count: int) -> set[int]:
         """That many bins, drawn so that wasteful ones come more often."""
@@ -130,27 +120,8 @@ class Search:
         bins = self.bins
         first = np.cumsum([0, *(len(b.items) for b in bins[:-1])])
         items, counts = np.concatenate([b.items for b in bins]), np.concatenate([b.counts for b in bins])
-        worth: Floats = np.add.reduceat(self.floor[items] * counts, first)
+        worth: Floats = np.add.reduceat(self.value[items] * counts, first)
         return worth
-
-    def _few(self, chosen: set[int]) -> set[int]:
-        """At least two of these bins, and as many as have few pods together."""
-        kept, pods = set[int](), 0
-        for number in sorted(chosen):
-            pods += int(self.bins[number].counts.sum())
-            if len(kept) >= 2 and pods > _FEW_PODS:
-                break
-            kept.add(number)
-        return kept
-
-    def _fill_anew(self, chosen: set[int]) -> None:
-        old = [self.bins[n] for n in sorted(chosen)]
-        stock = _stock_of(old, len(self.problem.stock))
-        self.filler.at_once = float(self.chance.uniform(0.1, 0.5))
-        new = self.filler.fill(stock, self.value, 1.0 + 0.05 * float(self.chance.random()), _never)
-        new = self._exchanged(new)
-        if _cost(new) <= _cost(old) + 1e-12:
-            self.bins = [b for n, b in enumerate(self.bins) if n not in chosen] + new
 
     def _spread(self, chosen: set[int]) -> None:
         """The pods of these bins into others; those that no bin takes cheaply are filled into new ones."""
@@ -162,14 +133,16 @@ class Search:
         old = [self.bins[n] for n in sorted(chosen)]
         stock = _stock_of(old, len(self.problem.stock))
         shelf = Shelf(self.filler, [self.bins[n] for n in taking])
-        added, left = 0.0, np.zeros_like(stock)
+        most, added, left = _cost(old) + 1e-12, 0.0, np.zeros_like(stock)
         for item in sorted(np.flatnonzero(stock).tolist(), key=lambda n: -float(self.filler.amounts[n].sum())):
             for _ in range(int(stock[item])):
                 more = shelf.insert(item)
-                added += more or 0.0
+                added += self.value[item] if more is None else more
                 left[item] += more is None
-        new = self.filler.fill(left, self.value, 1.0, _never)
-        if added + _cost(new) <= _cost(old) + 1e-12:
+                if added > most:
+                    return
+        new = self.filler.fill_for(left, self.value, most - (added - float(self.value @ left)))
+        if new is not None:
             gone = chosen | set(taking)
             self.bins = [b for n, b in enumerate(self.bins) if n not in gone] + shelf.bins + new
 
