@@ -4,10 +4,12 @@ there."""
 from collections.abc import Sequence
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dovetail.placement.cost.problem import Problem
+from dovetail.placement.cost.problem import Flags, Integers, Problem
+from dovetail.placement.cost.searching import pouring
 from dovetail.placement.cost.searching.filling import Filler
 from dovetail.placement.cost.searching.pouring import poured
 from dovetail.placement.cost.searching.search import Search
@@ -59,6 +61,34 @@ def test_a_pod_is_not_poured_onto_a_type_that_does_not_hold_it() -> None:
     found = poured(given_)
     assert abs(found.worth[0] - 0.75) < 0.01
     assert found.nodes[0] == 0
+
+
+def test_of_very_many_choices_those_are_looked_at_that_are_cheap_for_some_pod(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Many NodePools have many choices, and to compare each with each would take the time of the whole search."""
+    chance = np.random.default_rng(7)
+    rooms = [(float(c), float(c * g)) for c in (2, 4, 8, 16, 32) for g in (2, 4, 8) for _ in range(60)]
+    prices = [c * 0.03 + m * 0.004 + float(chance.uniform(0, 0.05)) for c, m in rooms]
+    order = np.argsort(prices)
+    rooms, prices = [rooms[n] for n in order], [prices[n] for n in order]
+    sizes = [*((float(c), float(m)) for c, m in chance.uniform((0.1, 0.2), (3, 20), (40, 2))), (31.0, 250.0)]
+    suits = [[bool(flag) for flag in chance.random(len(rooms)) < 0.5] for _ in sizes[:-1]]
+    suits.append([room == (32.0, 256.0) for room in rooms])
+    given_ = problem(sizes, [3] * len(sizes), rooms, prices, suits)
+    of_all = float(poured(given_).worth @ given_.stock)
+    compared = list[int]()
+    fits = pouring._fits
+
+    def counted(one: Problem, choices: Integers) -> Flags:
+        compared.append(len(choices))
+        return fits(one, choices)
+
+    monkeypatch.setattr(pouring, "_CHOICES", 60)
+    monkeypatch.setattr(pouring, "_fits", counted)
+    found = poured(given_)
+
+    assert compared[-1] <= 61, "and the one that alone holds the largest pod"
+    assert np.isfinite(found.worth).all()
+    assert of_all * 0.999 <= float(found.worth @ given_.stock) <= of_all * 1.1
 
 
 def test_bins_that_come_to_more_than_they_may_are_given_up() -> None:

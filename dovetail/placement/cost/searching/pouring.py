@@ -4,15 +4,18 @@ Poured pods fill every node to the brim, and nodes may be had in part. Two playe
 moves pods to the choices that are cheap for them, the other sets for each choice what its resources cost, together the
 price of a node, so that what is in demand there costs most. Each does more of what it regrets not to have done (regret
 matching), and on the average they come to the least. At the prices of the one a pod is worth what it costs where it is
-cheapest, which no answer goes below in sum; where the other has the pods are the nodes.
+cheapest, which no answer of these choices goes below in sum; where the other has the pods are the nodes.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from dovetail.placement.cost.problem import Flags, Floats, Integers, Problem
+from dovetail.placement.cost.searching.cheapest import SLACK
 
+_CHOICES = 1_500  # that are compared with one another; of more, those that sell some mix of resources cheapest
+_MIXES = 24
 _TURNS = 200
 _WORK = 4_000_000  # pairs of a kind of pods and a choice that are looked at together, at most
 _FEW_TURNS = 30
@@ -33,9 +36,7 @@ def poured(problem: Problem) -> Poured:
     """The pods of a problem, poured."""
     sizes, kept = problem.sizes, _worth_trying(problem)
     room, price = np.maximum(problem.room[kept], _NONE), np.maximum(problem.price[kept], _NONE)
-    fits: Flags = problem.suits[:, kept][problem.need]
-    for size, held in zip(sizes.T, room.T, strict=True):
-        fits = fits & (size[:, None] <= held)
+    fits = _fits(problem, kept)
     kind, first = _kinds(problem, fits)
     pods: Floats = np.bincount(kind, weights=problem.stock).astype(np.float64)
     total = np.stack([np.bincount(kind, weights=problem.stock * size) for size in sizes.T], axis=1)
@@ -47,18 +48,53 @@ def poured(problem: Problem) -> Poured:
     return Poured(np.maximum(worth, _NONE), nodes)
 
 
+def _fits(problem: Problem, choices: Integers) -> Flags:
+    """Which of the choices suit and hold a pod, by item."""
+    fits: Flags = problem.suits[:, choices][problem.need]
+    for size, held in zip(problem.sizes.T, problem.room[choices].T, strict=True):
+        fits &= size[:, None] * (1 - SLACK) <= held
+    return fits
+
+
+def _cheap_for_some(problem: Problem) -> Integers:
+    """All choices, or of very many those that sell some mix of resources cheapest to some of the pods, and for each
+    pod that none of these holds the cheapest one that does: what follows compares each with each."""
+    if len(problem.price) <= _CHOICES:
+        return np.arange(len(problem.price))
+    resources = problem.room.shape[1]
+    mixes = np.vstack([np.random.default_rng(0).dirichlet(np.full(resources, 0.6), _MIXES), np.eye(resources)])
+    scale = np.maximum(problem.sizes.max(axis=0), _NONE)
+    unit = problem.price / np.maximum(mixes @ (np.maximum(problem.room, 0) / scale).T, _NONE)  # (mixes, choices)
+    dear = np.full(len(problem.price), np.inf)
+    for need in np.unique(problem.need):
+        suiting = np.flatnonzero(problem.suits[need])
+        ratio = unit[:, suiting] / unit[:, suiting].min(axis=1, keepdims=True)
+        dear[suiting] = np.minimum(dear[suiting], ratio.min(axis=0))
+    kept = np.argsort(dear, kind="stable")[:_CHOICES]
+    homeless = np.flatnonzero(~_fits(problem, kept).any(axis=1))
+    every = np.arange(len(dear))
+    beside = [int(_fits(_only(problem, item), every)[0].argmax()) for item in homeless.tolist()]
+    found: Integers = np.unique(np.concatenate([kept, np.array(beside, dtype=np.int64)]))
+    return found
+
+
+def _only(problem: Problem, item: int) -> Problem:
+    return replace(problem, sizes=problem.sizes[item : item + 1], need=problem.need[item : item + 1])
+
+
 def _worth_trying(problem: Problem) -> Integers:
     """The choices without those for which another one suits and holds all the same pods, with as much room for a
     dollar."""
-    room, price = problem.room, np.maximum(problem.price, _NONE)
+    some = _cheap_for_some(problem)
+    room, price = problem.room[some], np.maximum(problem.price[some], _NONE)
     holds, per_dollar = np.minimum(room, problem.sizes.max(axis=0)), np.maximum(room, 0) / price[:, None]
     beaten = np.ones((len(room), len(room)), dtype=bool)  # by the other
     for amounts in (*holds.T, *per_dollar.T):
         beaten &= amounts[None, :] >= amounts[:, None]
-    for suits in problem.suits:
+    for suits in problem.suits[:, some]:
         beaten &= suits[None, :] | ~suits[:, None]
     beaten &= ~(beaten.T & np.tri(len(beaten), dtype=bool).T)  # of equal ones the first stays
-    found: Integers = np.flatnonzero(~beaten.any(axis=1))
+    found: Integers = some[~beaten.any(axis=1)]
     return found
 
 
