@@ -28,7 +28,7 @@ LARGE: Final = 400  # pods at once fill nodes by themselves, and to place them a
 _MARK: Final = "expected/"
 _OF_REPLICA_SET: Final = "pod-template-hash"  # the label in which pods of a Deployment's ReplicaSets differ
 
-_Kind = tuple[str, frozenset[tuple[str, str]]]
+_Kind = frozenset[tuple[str, str]]
 
 
 def expected_pods(run: Pass) -> tuple[Pod, ...]:
@@ -65,23 +65,32 @@ def _is_steady(claims: Iterable[NodeClaim], now: float) -> bool:
     return len(moments) >= LAUNCHES
 
 
-def _without_rollouts(waiting: Iterable[Pod], pods: Iterable[Pod], now: float) -> list[Pod]:
+def _without_rollouts(waiting: Sequence[Pod], pods: Iterable[Pod], now: float) -> list[Pod]:
     """Those that are no pods of a new ReplicaSet: they come in place of an older one's, whose room the next of them
     find."""
-    before: dict[_Kind, set[str]] = {}
+    kinds = {pod.shape: _kind(pod.shape) for pod in waiting}
+    before: dict[tuple[str, _Kind], set[str]] = {(pod.namespace, kinds[pod.shape]): set() for pod in waiting}
+    namespaces = {pod.namespace for pod in waiting}
     for pod in pods:
-        if pod.created <= now - RECENT_SECONDS and (uid := _replica_set(pod)):
-            before.setdefault(_kind(pod), set()).add(uid)
-    return [pod for pod in waiting if not (uid := _replica_set(pod)) or uid in before.get(_kind(pod), {uid})]
+        if pod.namespace in namespaces and pod.created <= now - RECENT_SECONDS and (uid := _replica_set(pod)):
+            if pod.shape not in kinds:
+                kinds[pod.shape] = _kind(pod.shape)
+            if (found := before.get((pod.namespace, kinds[pod.shape]))) is not None:
+                found.add(uid)
+    return [
+        pod
+        for pod in waiting
+        if not (uid := _replica_set(pod)) or uid in (before[pod.namespace, kinds[pod.shape]] or {uid})
+    ]
 
 
 def _replica_set(pod: Pod) -> str:
     return next((owner.uid for owner in pod.owners if owner.controller and owner.kind == "ReplicaSet"), "")
 
 
-def _kind(pod: Pod) -> _Kind:
+def _kind(shape: PodShape) -> _Kind:
     """What pods of one Deployment have in common, whichever of its ReplicaSets makes them."""
-    return pod.namespace, frozenset(each for each in pod.shape.labels.items() if each[0] != _OF_REPLICA_SET)
+    return frozenset(each for each in shape.labels.items() if each[0] != _OF_REPLICA_SET)
 
 
 def _copies(pods: Sequence[Pod]) -> Iterator[Pod]:
