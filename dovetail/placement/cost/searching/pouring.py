@@ -65,14 +65,14 @@ def _cheap_for_some(problem: Problem) -> Integers:
     mixes = np.vstack([np.random.default_rng(0).dirichlet(np.full(resources, 0.6), _MIXES), np.eye(resources)])
     scale = np.maximum(problem.sizes.max(axis=0), _NONE)
     unit = problem.price / np.maximum(mixes @ (np.maximum(problem.room, 0) / scale).T, _NONE)  # (mixes, choices)
-    dear = np.full(len(problem.price), np.inf)
+    lowest_ratio = np.full(len(problem.price), np.inf)
     for need in np.unique(problem.need):
         suiting = np.flatnonzero(problem.suits[need])
         ratio = unit[:, suiting] / unit[:, suiting].min(axis=1, keepdims=True)
-        dear[suiting] = np.minimum(dear[suiting], ratio.min(axis=0))
-    kept = np.argsort(dear, kind="stable")[:_CHOICES]
+        lowest_ratio[suiting] = np.minimum(lowest_ratio[suiting], ratio.min(axis=0))
+    kept = np.argsort(lowest_ratio, kind="stable")[:_CHOICES]
     homeless = np.flatnonzero(~_fits(problem, kept).any(axis=1))
-    every = np.arange(len(dear))
+    every = np.arange(len(lowest_ratio))
     beside = [int(_fits(_only(problem, item), every)[0].argmax()) for item in homeless.tolist()]
     found: Integers = np.unique(np.concatenate([kept, np.array(beside, dtype=np.int64)]))
     return found
