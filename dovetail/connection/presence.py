@@ -30,6 +30,7 @@ from dovetail.messages.workflow_ids import scheduler_id
 
 LOOK_SECONDS: Final = 5.0  # between two questions where the end of the Scheduler cannot be waited for
 HOLD_SECONDS: Final = 10.0  # for that wait; the server ends it a second before
+ANSWERED_SECONDS: Final = 9.5  # by then it has been answered
 CLOSE: Final = HistoryEventFilterType.HISTORY_EVENT_FILTER_TYPE_CLOSE_EVENT
 AGAIN_SECONDS: Final = 1.0  # after an answer that did not come
 PROBE_SECONDS: Final = 3.0
@@ -147,7 +148,7 @@ class TemporalPresence:
                     request, retry=False, timeout=timedelta(seconds=HOLD_SECONDS)
                 )
         except (RPCError, TimeoutError, RuntimeError):
-            if self._now() - began >= HOLD_SECONDS:
+            if self._now() - began > ANSWERED_SECONDS:
                 self._missed_since = began  # nothing was heard since, which counts if the next question is missed too
             return False
         return not found.history.events
