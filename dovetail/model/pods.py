@@ -5,7 +5,7 @@ parser shares among the replicas of a workload so that each rule is evaluated on
 the pod itself (identity, requests, state).
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -21,6 +21,11 @@ class Owner:
     name: str
     uid: str
     controller: bool = False
+
+
+def controller_of(owners: Iterable[Owner]) -> Owner | None:
+    """The owner that makes such objects anew; the API server admits one at most."""
+    return next((owner for owner in owners if owner.controller), None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

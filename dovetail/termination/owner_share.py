@@ -11,7 +11,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from dovetail.model.pods import Owner, Pod
+from dovetail.model.pods import Owner, Pod, controller_of
 from dovetail.model.rules.pod_rules import is_active
 from dovetail.termination import timing
 
@@ -55,7 +55,7 @@ class Turns:
 
 def owner_with_turns(pod: Pod) -> Owner | None:
     """The controller whose pods leave by turns; None for a pod that waits for no other."""
-    owner = next((owner for owner in pod.owners if owner.controller), None)
+    owner = controller_of(pod.owners)
     return None if owner is None or owner.kind in WITHOUT_TURNS else owner
 
 

@@ -11,7 +11,7 @@ from typing import Final
 from zlib import crc32
 
 from dovetail.model import names
-from dovetail.model.pods import Pod
+from dovetail.model.pods import Pod, controller_of
 from dovetail.model.pools import NodePool
 from dovetail.model.values.time import format_time, time_or_none
 
@@ -68,7 +68,7 @@ def whose_pods(pods: Iterable[Pod]) -> Whose:
 
 
 def _owner_of(pod: Pod) -> tuple[str, str]:
-    owner = next((owner for owner in pod.owners if owner.controller), None)
+    owner = controller_of(pod.owners)
     return (owner.uid, f"{owner.kind} {owner.name}") if owner is not None else (pod.uid, f"Pod {pod.name}")
 
 

@@ -8,14 +8,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from dovetail.model.objects.workloads import SelectorSource
-from dovetail.model.pods import Expression, LabelSelector, Owner, Pod, PodShape
+from dovetail.model.pods import Expression, LabelSelector, Owner, Pod, PodShape, controller_of
 from dovetail.model.scheduling.selectors import matches
 from dovetail.model.snapshot import Snapshot
 from dovetail.placement.settings import PlacementSettings
-
-
-def _controller(pod: Pod) -> Owner | None:
-    return next((owner for owner in pod.owners if owner.controller), None)
 
 
 class DefaultSpread:
@@ -55,7 +51,7 @@ class DefaultSpread:
         """The pod's shape, with the default constraints if it has none of its own."""
         if not self.constraints or pod.shape.spread:
             return pod.shape
-        owner = _controller(pod)
+        owner = controller_of(pod.owners)
         key = (pod.shape, f"{owner.kind}/{owner.name}" if owner else "")
         known = self._known.get(key)
         if known is None:

@@ -14,7 +14,7 @@ from typing import Final
 from dovetail.model import names
 from dovetail.model.nodes import NodeClaim
 from dovetail.model.places.placements import Placement
-from dovetail.model.pods import Pod, PodShape
+from dovetail.model.pods import Pod, PodShape, controller_of
 from dovetail.model.values.resources import CPU
 from dovetail.placement.constraints.topology_terms import TermBook
 from dovetail.placement.cost.policy import cost_pools, is_asked_for
@@ -85,7 +85,8 @@ def _without_rollouts(waiting: Sequence[Pod], pods: Iterable[Pod], now: float) -
 
 
 def _replica_set(pod: Pod) -> str:
-    return next((owner.uid for owner in pod.owners if owner.controller and owner.kind == "ReplicaSet"), "")
+    owner = controller_of(pod.owners)
+    return owner.uid if owner is not None and owner.kind == "ReplicaSet" else ""
 
 
 def _kind(shape: PodShape) -> _Kind:
