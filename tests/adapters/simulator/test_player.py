@@ -1,5 +1,8 @@
 """The simulated world moves as a real one does: instances, kubelets, controllers, scheduler."""
 
+import threading
+import time
+from collections import Counter
 from typing import Any
 
 import pytest
@@ -7,6 +10,7 @@ import pytest
 from dovetail.adapters.kubernetes_json.parsing.pods import parse_pod
 from dovetail.adapters.simulator.adapter import SimulatedAdapter
 from dovetail.adapters.simulator.play.kubelet import RUN_SECONDS, STOP_SECONDS
+from dovetail.adapters.simulator.play.scheduler import MOST_MARKED_AGAIN
 from dovetail.model import names
 from dovetail.model.pods import Expression
 from dovetail.model.scheduling.taints import Taint
@@ -157,6 +161,50 @@ def test_a_pod_without_room_is_marked_unschedulable(stage: Stage) -> None:
     (waiting,) = [p for p in stage.world.objects("Pod") if "nodeName" not in p["spec"]]
     (condition,) = waiting["status"]["conditions"]
     assert (condition["status"], condition["reason"]) == ("False", "Unschedulable")
+
+
+def test_of_pods_that_are_refused_again_a_few_are_written_to_and_one_that_fits_is_bound(stage: Stage) -> None:
+    stage.world.apply(a_node())
+    for number in range(MOST_MARKED_AGAIN + 10):
+        stage.world.apply(a_pod(f"large-{number:02d}", cpu="8"))
+    stage.settle()
+
+    stage.world.apply(a_node("n2"))
+    stage.world.apply(a_pod("small"))
+    stage.player.tick(stage.clock.now)
+
+    told = Counter(_message_of(pod)[:3] for pod in stage.world.objects("Pod") if pod["metadata"]["name"] != "small")
+    assert told == {"0/2": MOST_MARKED_AGAIN, "0/1": 10}
+    assert [node for node in nodes_of_pods(stage.world) if node]
+    stage.settle()
+    assert {_message_of(pod)[:3] for pod in stage.world.objects("Pod") if not pod["spec"].get("nodeName")} == {"0/2"}
+
+
+def test_the_player_leaves_others_as_long_as_it_took(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    """While a tick lasts nobody else writes, and in a large world there is always a reason for the next one."""
+    seconds, ends = iter((10.0, 10.75)), _Ends()
+    monkeypatch.setattr(time, "monotonic", lambda: next(seconds))
+
+    stage.player.run(ends)
+
+    assert ends.rests == [0.75]
+
+
+class _Ends(threading.Event):
+    """Set with the first rest."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.rests: list[float | None] = []
+
+    def wait(self, timeout: float | None = None) -> bool:
+        self.rests.append(timeout)
+        self.set()
+        return True
+
+
+def _message_of(pod: dict[str, Any]) -> str:
+    return str(next(c for c in pod["status"]["conditions"] if c["type"] == "PodScheduled").get("message", ""))
 
 
 def test_a_shrunken_deployments_pods_stop_and_are_gone(stage: Stage) -> None:

@@ -28,8 +28,9 @@ _ADDED: list[dict[str, Any]] = [
 
 def keep_daemon_sets(tick: Tick) -> None:
     """A pod for every node that should have one and has none; none where it should not be."""
-    pods = pods_by_controller(tick)
-    for daemon_set in tick.mirror.every("DaemonSet"):
+    daemon_sets = tick.mirror.every("DaemonSet")
+    pods = pods_by_controller(tick) if daemon_sets else {}
+    for daemon_set in daemon_sets:
         if not is_deleting(daemon_set):
             _keep(tick, daemon_set, pods.get(daemon_set["metadata"]["uid"], []))
 

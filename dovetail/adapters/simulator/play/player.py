@@ -2,7 +2,8 @@
 
 Run as a process of its own, as a thread of a test, or by hand at moments that the test chooses. A tick is one
 transaction, so two players on one file do no harm. The loop sleeps until something was written or the next moment has
-come, so that a world in which nothing happens costs nothing.
+come, so that a world in which nothing happens costs nothing. It rests as long as a tick took, because nobody else
+writes during one: a tick of a large world takes most of a second, and the next one would follow at once.
 """
 
 import threading
@@ -73,7 +74,9 @@ class Player:
         version, due = -1, None
         while not stop.is_set():
             newest = data_version(connection)
+            rest = POLL_SECONDS
             if newest != version or (due is not None and self._clock() >= due):
+                began = time.monotonic()
                 version, due = newest, self.tick(self._clock())
-            else:
-                stop.wait(POLL_SECONDS)
+                rest = time.monotonic() - began
+            stop.wait(rest)

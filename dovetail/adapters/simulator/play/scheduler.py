@@ -25,6 +25,9 @@ SCHEDULER = "kube-scheduler"
 # A tick is one transaction, and no other process writes while it lasts: the rest is left for the next one.
 MOST_WRITES: Final = 200
 
+# Of pods that are still refused for another number of nodes: in life their next try comes seconds later.
+MOST_MARKED_AGAIN: Final = 20
+
 
 def bind_pods(tick: Tick) -> None:
     """Bind what can be bound, highest priority first, and mark the rest."""
@@ -32,14 +35,16 @@ def bind_pods(tick: Tick) -> None:
     waiting = [p for p in pods if _waits(p)]
     if not waiting:
         return
-    room, writes = Room(tick, pods, waiting), 0
+    room, writes, again = Room(tick, pods, waiting), 0, 0
     for pod in sorted(waiting, key=_urgency):
         node, why = room.best_node(pod)
         if node:
             _bind(tick, pod, node)
             room.take(pod, node)
-        elif not _mark(tick, pod, why):
+        elif (_is_marked(pod) and again == MOST_MARKED_AGAIN) or not _mark(tick, pod, why):
             continue
+        else:
+            again += _is_marked(pod)
         writes += 1
         if writes == MOST_WRITES:
             return
@@ -159,6 +164,11 @@ def _bind(tick: Tick, pod: Json, node: str) -> None:
     cluster = tick.cluster(SCHEDULER)
     with cluster.recorded("bind", pod, {"node": node}):
         objects.put(tick.connection, bound)
+
+
+def _is_marked(pod: Json) -> bool:
+    """Whether it is known already that it finds no node, and none is kept for it."""
+    return (condition_of(pod, "PodScheduled") or {}).get("status") == "False" and not nominated_for(pod)
 
 
 def _mark(tick: Tick, pod: Json, why: str) -> bool:
