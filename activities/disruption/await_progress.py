@@ -1,10 +1,14 @@
 """Waits for other workflows: for marks to appear, replacements to become ready, claims to disappear.
 
 Each wait looks at the cache whenever something changes. A workflow may end without a trace on any object, so it is
-described in Temporal as well. Every wait without a time limit also checks that its subject still exists.
+described in Temporal as well. Every wait without a time limit also checks that its subject still exists: where many
+nodes leave at once, one may be gone before its mark was looked for.
 """
 
+import asyncio
 from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Final
 
 from temporalio import activity
 from temporalio.client import Client, WorkflowQueryFailedError
@@ -25,6 +29,18 @@ from dovetail.ports.view import ClusterView
 
 # How often a wait looks although nothing has changed: at deadlines, and at workflows that leave no trace.
 LOOK_SECONDS = 1.0
+AT_ONCE: Final = 10  # questions side by side
+
+
+@dataclass(slots=True)
+class _Marks:
+    """What was written on the targets of a disruption that are marked, those that are not, and whether one of the
+    former is being deleted."""
+
+    awaited: AwaitedMark
+    writes: list[Write] = field(default_factory=list)
+    unmarked: list[ClaimRef] = field(default_factory=list)
+    deleted: bool = False
 
 
 class AwaitProgress:
@@ -37,37 +53,44 @@ class AwaitProgress:
 
     @activity.defn
     async def await_marked(self, awaited: tuple[AwaitedMark, ...]) -> StepOutcome:
-        """Until each disruption's marks are in the cache, or its workflow has ended. Answers the writes that it saw."""
-        waiting = list(awaited)
-        writes: list[Write] = []
-        asked = 0.0
+        """Until each disruption's marks are in the cache, or none will come. Answers the writes that it saw."""
+        waiting, writes, asked = list(awaited), list[Write](), 0.0
         while waiting:
             revision = self.view.revision()
-            # The cache is looked at with every change of the cluster, the workflows are asked once in a second.
+            # The cache is looked at with every change of the cluster, the rest is asked about once in a second.
             asks = self.now() - asked >= LOOK_SECONDS
             asked = self.now() if asks else asked
-            for one in list(waiting):
-                seen, deleted = self._marks_of(one)
-                if len(seen) == len(one.claims) or (asks and await goes_on(activity.client(), one, deleted)):
-                    writes += [write for each in seen for write in each]
-                    waiting.remove(one)
+            looks = [self._marks_of(one) for one in waiting]
+            done = [not look.unmarked for look in looks]
+            for part in range(0, len(looks) if asks else 0, AT_ONCE):
+                here = slice(part, part + AT_ONCE)
+                done[here] = await asyncio.gather(*map(self._is_done, looks[here]))
+            writes += [write for look, is_done in zip(looks, done, strict=True) if is_done for write in look.writes]
+            waiting = [look.awaited for look, is_done in zip(looks, done, strict=True) if not is_done]
             if waiting:
                 report(f"awaiting the marks of {len(waiting)} disruptions, {waiting[0].workflow_id} first")
                 await self.look_again(revision)
         return StepOutcome(writes=newest_of_each_kind(writes))
 
-    def _marks_of(self, awaited: AwaitedMark) -> tuple[list[list[Write]], bool]:
-        """What was written on each target that is marked, and whether one of them is being deleted."""
-        marked, deleted = [], False
+    async def _is_done(self, look: "_Marks") -> bool:
+        """Whether no further mark will come: each target has its own or is gone, or the workflow waits for none."""
+        if not any([await self.known.find(reference) for reference in look.unmarked]):
+            return True
+        return await goes_on(activity.client(), look.awaited, look.deleted)
+
+    def _marks_of(self, awaited: AwaitedMark) -> "_Marks":
+        """What the cache says of them."""
+        found = _Marks(awaited)
         for reference in awaited.claims:
             claim = self.lookups.claim(reference.name)
-            if claim is None or claim.annotations.get(names.OWNER) != awaited.workflow_id:
+            owned = claim is not None and claim.annotations.get(names.OWNER) == awaited.workflow_id
+            nodes = self.lookups.nodes_of(claim.provider_id) if claim is not None and owned else ()
+            if claim is None or not any(t.key == names.DISRUPTED_TAINT for n in nodes for t in n.taints):
+                found.unmarked.append(reference)
                 continue
-            nodes = self.lookups.nodes_of(claim.provider_id)
-            if any(t.key == names.DISRUPTED_TAINT for n in nodes for t in n.taints):
-                deleted = deleted or claim.deleting_since is not None
-                marked.append([claim_write(claim), *(node_write(node) for node in nodes)])
-        return marked, deleted
+            found.deleted = found.deleted or claim.deleting_since is not None
+            found.writes += [claim_write(claim), *(node_write(node) for node in nodes)]
+        return found
 
     @activity.defn
     async def await_ready(self, request: ReadyRequest) -> ReadyOutcome:

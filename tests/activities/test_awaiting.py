@@ -108,3 +108,13 @@ async def test_no_workflow_is_asked_while_nothing_leaves() -> None:
 
     assert await waited(world, disruption) is None
     assert not disruption.asked
+
+
+async def test_a_target_that_is_gone_before_its_mark_was_seen_delays_nothing() -> None:
+    """A hundred that leave at once keep the questions waiting, and the workflow of one may run on for long."""
+    world = World()
+    a_target(world, "b", marked=True)
+
+    assert await waited(world, Disruption("marking")) == ["b"]
+    world.claims.pop("b")
+    assert await waited(world, Disruption("marking")) == []
