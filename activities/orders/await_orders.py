@@ -101,9 +101,11 @@ class AwaitOrders:
             needed = self.needed.of(snapshot)
             expired, expiry = self.expiries.look(snapshot)
             due_at_once = [*self.deserted.of(snapshot), *expired]
-            quiet = quiet_after(time.thread_time() - began, QUIET_SECONDS)
+            busy = time.thread_time() - began
             missing, in_hand = await self._without_owner(needed)
+            began = time.thread_time()
             found, again = await self._found(snapshot, [*missing, *due_at_once])
+            quiet = quiet_after(busy + time.thread_time() - began, QUIET_SECONDS)
             due = self._due(found)
             if due:
                 taken = _with_pods(due[:ORDERS_AT_ONCE], snapshot)

@@ -7,6 +7,7 @@ notice, and are tried again with the next new pod or after ten seconds (PLC-1).
 
 import asyncio
 import math
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from types import MappingProxyType
@@ -22,7 +23,7 @@ from dovetail.activities.shared.looks.decision_thread import DecisionThread
 from dovetail.activities.shared.looks.flights import DecisionFollowers
 from dovetail.activities.shared.looks.last_answers import LastAnswer
 from dovetail.activities.shared.looks.snapshots import Snapshots
-from dovetail.activities.shared.waits.cluster_changes import ClusterSleep, until_seen
+from dovetail.activities.shared.waits.cluster_changes import ClusterSleep, quiet_after, until_seen
 from dovetail.activities.shared.waits.sight import Sight
 from dovetail.lifecycle.unplanned_claims import unplanned_claims, with_unplanned_as_nodes
 from dovetail.messages.outcomes import NothingPlanned, ProvisioningAnswer
@@ -37,7 +38,7 @@ from dovetail.placement.buffers.verdicts import for_real_pods
 from dovetail.placement.held_pools import with_refused_pools
 from dovetail.placement.provisioning_plan import plan_provisioning
 from dovetail.placement.settings import PlacementSettings
-from dovetail.placement.triggers import STANDING_ON, Tried, asking, standing, unpromised
+from dovetail.placement.triggers import STANDING_ON, Tried, asking, room_of, standing, unpromised
 from dovetail.ports.objects import NodeClaims
 from dovetail.telemetry.log import arrivals
 
@@ -46,7 +47,7 @@ NONE: Final[Mapping[str, str]] = MappingProxyType({})
 
 RETURN_SECONDS = 3600.0  # after this the Scheduler asks again, and may go on with a new version of the worker
 LAUNCH_SECONDS = 10.0  # a plan waits this long for the last plan's claims, and for unplanned claims
-LOOK_SECONDS = 0.1  # between two looks at changes, at least
+LOOK_SECONDS = 0.1  # between two looks at changes, at least; longer where one takes long
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,7 +103,7 @@ class AwaitProvisioningPlan:
             sight.works()
             await self._await_unplanned_claims()
             objects = self.snapshots.objects(self.reads)
-            room = asking(objects).room
+            room = room_of(objects, self.standing.of(objects))
             if self.settings.placement.respects_preferences:
                 self.choosy.say([objects.pods[uid] for uid in batch.pods if uid in objects.pods], self.now())
             plan = await self.without_refused()
@@ -155,7 +156,10 @@ class AwaitProvisioningPlan:
         pods = frozenset(request.refused_pods)
         if self.refused is not None:
             pods -= self.refused.begin(request)
-        return Tried(pods=pods, room=asking(self.view.snapshot()).room if pods else frozenset())
+        if not pods:
+            return Tried()
+        objects = self.view.snapshot()
+        return Tried(pods=pods, room=room_of(objects, standing(objects)))
 
     async def _await_launches(self, request: ProvisioningRequest) -> None:
         """Wait until the last plan's claims are launched or gone, 10 s at most: once launched, they are capacity."""
@@ -192,9 +196,9 @@ class AwaitProvisioningPlan:
         window = BatchWindow(idle=self.settings.idle, longest=self.settings.longest)
         again, sleep = self.now() + tried.again_after(), ClusterSleep(self.view)
         while self.now() < until:
-            revision = self.view.revision()
+            revision, began = self.view.revision(), time.thread_time()
             found = self._asking(sight)
-            now = self.now()
+            rest, now = quiet_after(time.thread_time() - began, LOOK_SECONDS), self.now()
             self.decisions.acknowledge(found.pods, now)
             if now >= again or found.all - tried.all or found.room != tried.room:
                 window.add(found.all, now)
@@ -206,7 +210,7 @@ class AwaitProvisioningPlan:
             report(f"{len(found.pods)} pods pending, {len(found.leaving)} on leaving nodes")
             wait = min(until, closes if closes is not None else until, again if again > now else until) - now
             await sleep.until_changed(revision, wait)
-            await asyncio.sleep(LOOK_SECONDS if closes is None else min(LOOK_SECONDS, max(closes - self.now(), 0.0)))
+            await asyncio.sleep(rest if closes is None else min(rest, max(closes - self.now(), 0.0)))
         return Tried()
 
     async def plan(self, refusals: Mapping[str, str] = NONE, held: Mapping[str, str] = NONE) -> ProvisioningPlan:

@@ -93,18 +93,18 @@ def earlier_claims(
 
 def _by_pod(snapshot: Snapshot, asking: Mapping[str, Pod]) -> dict[str, list[NodeClaim]]:
     """The claims that name each of these pods, without those whose nodes came up too long ago to matter to one."""
-    resumed = {pool.name: resumed_at(pool) for pool in snapshot.pools.values()}
     found: dict[str, list[NodeClaim]] = {}
+    if not asking:
+        return found
+    resumed = {pool.name: resumed_at(pool) for pool in snapshot.pools.values()}
     for claim in snapshot.claims.values():
-        if names.PLANNED_PODS not in claim.annotations or _has_stood_for_long(claim, snapshot.now):
-            continue
-        if not had_its_chance(claim):
+        here = [uid for uid in planned_pods(claim) if uid in asking]  # none for most claims of a large cluster
+        if not here or _has_stood_for_long(claim, snapshot.now) or not had_its_chance(claim):
             continue
         if claim.created < resumed.get(claim.labels.get(names.NODE_POOL, ""), 0.0):
             continue
-        for uid in planned_pods(claim):
-            if uid in asking:
-                found.setdefault(uid, []).append(claim)
+        for uid in here:
+            found.setdefault(uid, []).append(claim)
     return found
 
 

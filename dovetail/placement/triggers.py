@@ -24,6 +24,9 @@ AGAIN_SECONDS: Final = 10.0  # PLC-1: after this long pods that stay pending are
 BUFFERS_AGAIN_SECONDS: Final = 30.0  # PLC-1: the same where only buffers ask
 
 
+Room = str | tuple[str, ...]  # a node's name, a launched claim's UID; pools and buffers with what they say
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tried:
     """The pods and buffers that have just been tried, and the room that the answer depended on."""
@@ -31,7 +34,7 @@ class Tried:
     pods: frozenset[str] = frozenset()
     buffers: frozenset[str] = frozenset()
     leaving: frozenset[str] = frozenset()  # pods that run on leaving nodes
-    room: frozenset[tuple[str, ...]] = frozenset()
+    room: frozenset[Room] = frozenset()
 
     @property
     def all(self) -> frozenset[str]:
@@ -53,7 +56,7 @@ class Standing:
     planned: frozenset[str]  # pods for which a claim that is not launched yet is on its way
     leaving: frozenset[str]  # nodes
     ending: frozenset[str]  # those of them whose instance is about to be lost
-    room: frozenset[tuple[str, ...]]
+    room: frozenset[Room]
 
 
 STANDING_ON: Final = NODES_AND_STANDING_CLAIMS | POOLS
@@ -61,20 +64,31 @@ STANDING_ON: Final = NODES_AND_STANDING_CLAIMS | POOLS
 
 def standing(snapshot: Snapshot) -> Standing:
     leaving, ending = _leaving_nodes(snapshot)
-    return Standing(planned=_planned(snapshot), leaving=leaving, ending=ending, room=frozenset(_room(snapshot)))
+    launched = [claim for claim in snapshot.claims.values() if claim.is_true(names.LAUNCHED)]
+    return Standing(
+        planned=_planned(snapshot) if len(launched) < len(snapshot.claims) else frozenset(),
+        leaving=leaving,
+        ending=ending,
+        room=frozenset(_pools(snapshot)).union(snapshot.nodes, (claim.uid for claim in launched)),
+    )
 
 
 def asking(snapshot: Snapshot, known: Standing | None = None) -> Tried:
     """The pods and buffers that ask for a round now, and what its answer will depend on. `known`: the `Standing`, if
     it has been worked out already."""
     known = known or standing(snapshot)
-    of_buffers = frozenset(_room_of_buffers(snapshot))
     return Tried(
         pods=_pending(snapshot, known.planned),
         buffers=frozenset(_buffers(snapshot)),
         leaving=_leaving(snapshot, known.leaving, known.ending),
-        room=known.room | of_buffers if of_buffers else known.room,  # of thousands of nodes, at each look
+        room=room_of(snapshot, known),
     )
+
+
+def room_of(snapshot: Snapshot, known: Standing) -> frozenset[Room]:
+    """All sources of new room, which the answer of a round depends on."""
+    of_buffers = frozenset(_room_of_buffers(snapshot))
+    return known.room | of_buffers if of_buffers else known.room  # of thousands of nodes, at each look
 
 
 def pending_uids(snapshot: Snapshot) -> frozenset[str]:
@@ -136,18 +150,13 @@ def _buffers(snapshot: Snapshot) -> Iterator[str]:
             yield buffer.uid
 
 
-def _room(snapshot: Snapshot) -> Iterator[tuple[str, ...]]:
-    """All sources of new room: pools with their generation and whether they are ready, nodes, launched claims."""
+def _pools(snapshot: Snapshot) -> Iterator[Room]:
+    """With their generation, and whether they are ready."""
     for pool in snapshot.pools.values():
         yield "pool", pool.name, str(pool.generation), str(pool.is_true(names.READY))
-    for name in snapshot.nodes:
-        yield "node", name
-    for claim in snapshot.claims.values():
-        if claim.is_true(names.LAUNCHED):
-            yield "claim", claim.name
 
 
-def _room_of_buffers(snapshot: Snapshot) -> Iterator[tuple[str, ...]]:
+def _room_of_buffers(snapshot: Snapshot) -> Iterator[Room]:
     """If there are buffers, how much they ask for and where pods run: a bound pod takes some of their room."""
     if not snapshot.buffers:
         return

@@ -46,8 +46,12 @@ class Launch:
 def launches_of(
     snapshot: Snapshot, on_node: Mapping[str, Sequence[Pod]], well_known: frozenset[str]
 ) -> tuple[Launch, ...]:
-    """All launches of the last hour, since their pools were last resumed."""
-    return (*_ended(snapshot), *_standing(snapshot, on_node, well_known))
+    """All launches of the last hour, since their pools were last resumed; none where no launch is unexplained, which is
+    seen without a look at every claim: nothing is braked then, however many there were."""
+    ended = tuple(_ended(snapshot))
+    if not ended and not any(_is_pending(pod) for pod in snapshot.unbound_pods):
+        return ()
+    return (*ended, *_standing(snapshot, on_node, well_known))
 
 
 def _ended(snapshot: Snapshot) -> Iterator[Launch]:
