@@ -29,7 +29,7 @@ from dovetail.ports.view import ClusterView
 
 # How often a wait looks although nothing has changed: at deadlines, and at workflows that leave no trace.
 LOOK_SECONDS = 1.0
-AT_ONCE: Final = 10  # questions side by side
+AT_ONCE: Final = 10  # of a hundred disruptions each is asked about every ten seconds
 
 
 @dataclass(slots=True)
@@ -57,16 +57,17 @@ class AwaitProgress:
         waiting, writes, asked = list(awaited), list[Write](), 0.0
         while waiting:
             revision = self.view.revision()
-            # The cache is looked at with every change of the cluster, the rest is asked about once in a second.
-            asks = self.now() - asked >= LOOK_SECONDS
-            asked = self.now() if asks else asked
             looks = [self._marks_of(one) for one in waiting]
-            done = [not look.unmarked for look in looks]
-            for part in range(0, len(looks) if asks else 0, AT_ONCE):
-                here = slice(part, part + AT_ONCE)
-                done[here] = await asyncio.gather(*map(self._is_done, looks[here]))
-            writes += [write for look, is_done in zip(looks, done, strict=True) if is_done for write in look.writes]
-            waiting = [look.awaited for look, is_done in zip(looks, done, strict=True) if not is_done]
+            done = [look for look in looks if not look.unmarked]
+            left = [look for look in looks if look.unmarked]
+            # The cache is looked at with every change of the cluster; once in a second a few are asked about, by turns.
+            if left and self.now() - asked >= LOOK_SECONDS:
+                asked, turn = self.now(), left[:AT_ONCE]
+                answers = await asyncio.gather(*map(self._is_done, turn))
+                done += [look for look, is_done in zip(turn, answers, strict=True) if is_done]
+                left = left[AT_ONCE:] + [look for look, is_done in zip(turn, answers, strict=True) if not is_done]
+            writes += [write for look in done for write in look.writes]
+            waiting = [look.awaited for look in left]
             if waiting:
                 report(f"awaiting the marks of {len(waiting)} disruptions, {waiting[0].workflow_id} first")
                 await self.look_again(revision)
