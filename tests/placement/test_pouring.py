@@ -56,6 +56,13 @@ def test_pods_that_only_expensive_types_suit_are_worth_more() -> None:
     assert abs(found.nodes[0] - 2) < 0.1
 
 
+@pytest.mark.parametrize(("pairs", "is_poured"), [(10, True), (2, False)])
+def test_a_search_begins_where_poured_pods_would_be_unless_these_are_few_nodes(pairs: int, is_poured: bool) -> None:
+    """What pods can be poured into says little of three whole nodes: weeks of eight nodes were 3 % dearer by it."""
+    given_ = problem([(6, 2), (2, 6)], [pairs, pairs], [(8, 8), (8, 2.1), (2.1, 8)], [1.0, 0.9, 0.9])
+    assert (Search(given_, 1).value == poured(given_).worth).all() is np.bool_(is_poured)
+
+
 def test_a_pod_is_not_poured_onto_a_type_that_does_not_hold_it() -> None:
     given_ = problem([(6, 6)], [4], [(4, 4), (8, 8)], [0.1, 1.0])
     found = poured(given_)

@@ -9,12 +9,14 @@ from dovetail.placement.cost.searching.exchanging import Exchange
 from dovetail.placement.cost.searching.filling import Bin, Filler
 from dovetail.placement.cost.searching.inserting import Shelf
 from dovetail.placement.cost.searching.patterns import Patterns, repeats
-from dovetail.placement.cost.searching.pouring import poured
+from dovetail.placement.cost.searching.pouring import Poured, poured
+from dovetail.placement.cost.searching.values import least_values
 
 _PART = 400  # pods that are looked at together at first: with all at once, the work would grow with their square
 _TAKING = 120  # bins that pods of others are put into, at most: more would make a step slow
 _EXCHANGING = 150  # different pods of the bins that exchange some, at least
 _FOR_PATTERNS = 6  # candidates for each bin where the first answer is the beginning of patterns
+_FEW_NODES = 4  # poured pods say little of fewer whole nodes
 _BAR = 1.02  # what a unit of value may cost in the first answer
 _WASTEFUL = 0.6  # a bin is wasteful whose pods pay for less of its price than this share of the average
 
@@ -37,6 +39,8 @@ class Search:
         self.problem = problem
         self.chance = np.random.default_rng(seed)
         found = poured(problem)
+        if found.nodes.sum() < _FEW_NODES:
+            found = Poured(least_values(problem, self.chance), np.zeros(len(problem.price)))
         self.value = found.worth
         self.filler = Filler(problem, self.chance, min(candidates, _FOR_PATTERNS) if repeats(problem) else candidates)
         self.filler.set_merit(self.value, found.nodes)
