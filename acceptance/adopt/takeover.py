@@ -57,7 +57,8 @@ async def take_over(state: State, server: TemporalServer, folder: Path) -> Resul
     """Take one state over, in a folder of its own."""
     folder.mkdir(parents=True)
     cluster = f"adopt-{state.id}"
-    world, loaded = load(state, folder / "world.db", time.time())
+    began = time.time()
+    world, loaded = load(state, folder / "world.db", began)
     before = disrupted_now(look_at(world))
     try:
         async with _worker(cluster, server, folder) as serving:
@@ -67,7 +68,7 @@ async def take_over(state: State, server: TemporalServer, folder: Path) -> Resul
                 started = time.time()
                 rest = await _quiet(world, loaded, (started, before, seen))
                 last = look_at(world)
-        story = Story(state=loaded, started=started, world=world, seen=seen, last=last)
+        story = Story(state=loaded, began=began, started=started, world=world, seen=seen, last=last)
         problems = [*(f"not quiet after {PATIENCE_SECONDS:.0f} s: {why}" for why in rest), *violations(story)]
     finally:
         world.close()

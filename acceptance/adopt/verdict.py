@@ -37,7 +37,8 @@ class Story:
     """A takeover from its beginning to its end."""
 
     state: State  # as it was loaded
-    started: float
+    began: float  # when the state was loaded: what was launched later is the product's own
+    started: float  # when the worker was seen to serve
     world: SimulatedWorld
     seen: Seen
     last: Look
@@ -69,7 +70,7 @@ def _surplus(story: Story) -> Iterator[str]:
     claimed = {provider_id(c) for c in story.state.every("NodeClaim")}
     ends = {e.key: e.at for e in reversed(story.ledger) if e.operation == "cloud:terminate"}
     for instance in story.world.instances():
-        if instance.launched > story.started or instance.provider_id in claimed:
+        if instance.launched > story.began or instance.provider_id in claimed:
             continue
         asked = ends.get(instance.provider_id)
         if asked is None and instance.state != "terminated":

@@ -146,15 +146,10 @@ async def test_the_commands_read_what_is_encrypted_and_say_that_the_link_is(scen
     [claim] = stage.claims()
     name = claim["metadata"]["name"]
 
-    status, history, doctor, plan = await asyncio.gather(
-        scene.dovetail("status"),
-        scene.dovetail("history", name),
-        scene.dovetail("doctor"),
-        scene.dovetail("plan"),
-    )
-    without = {"DOVETAIL_PAYLOAD_CODEC": ""}
-    commands = ("status",), ("history", name), ("doctor",)
-    blind = await asyncio.gather(*[scene.dovetail(*command, **without) for command in commands])
+    # One after the other: seven starts at once leave the server no time to answer the doctor within its three seconds.
+    commands = ("status",), ("history", name), ("doctor",), ("plan",)
+    status, history, doctor, plan = [await scene.dovetail(*command) for command in commands]
+    blind = [await scene.dovetail(*command, DOVETAIL_PAYLOAD_CODEC="") for command in commands[:3]]
 
     assert "encrypted, with a client certificate" in status[1] and "planning" in status[1]
     assert "launch an instance" in history[1] and "cannot be read" not in history[1]
