@@ -73,23 +73,24 @@ class AwaitProgress:
                 await self.look_again(revision)
         return StepOutcome(writes=newest_of_each_kind(writes))
 
-    async def _is_done(self, look: "_Marks") -> bool:
+    async def _is_done(self, look: _Marks) -> bool:
         """Whether no further mark will come: each target has its own or is gone, or the workflow waits for none."""
         if not any([await self.known.find(reference) for reference in look.unmarked]):
             return True
         return await goes_on(activity.client(), look.awaited, look.deleted)
 
-    def _marks_of(self, awaited: AwaitedMark) -> "_Marks":
+    def _marks_of(self, awaited: AwaitedMark) -> _Marks:
         """What the cache says of them."""
         found = _Marks(awaited)
         for reference in awaited.claims:
             claim = self.lookups.claim(reference.name)
-            owned = claim is not None and claim.annotations.get(names.OWNER) == awaited.workflow_id
-            nodes = self.lookups.nodes_of(claim.provider_id) if claim is not None and owned else ()
+            if claim is not None and claim.annotations.get(names.OWNER) != awaited.workflow_id:
+                claim = None
+            nodes = self.lookups.nodes_of(claim.provider_id) if claim is not None else ()
             if claim is None or not any(t.key == names.DISRUPTED_TAINT for n in nodes for t in n.taints):
                 found.unmarked.append(reference)
                 continue
-            found.deleted = found.deleted or claim.deleting_since is not None
+            found.deleted |= claim.deleting_since is not None
             found.writes += [claim_write(claim), *(node_write(node) for node in nodes)]
         return found
 

@@ -5,11 +5,12 @@ again if room may have changed, and after a while in any case. A buffer's pods n
 rule they alone would keep the planner busy forever.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
 from dovetail.model import names
+from dovetail.model.nodes import NodeClaim
 from dovetail.model.objects.judging import Judging
 from dovetail.model.objects.watched_kinds import NODES_AND_STANDING_CLAIMS, POOLS
 from dovetail.model.places.kept_places import needs_a_node, planned_pods
@@ -64,9 +65,9 @@ STANDING_ON: Final = NODES_AND_STANDING_CLAIMS | POOLS
 
 def standing(snapshot: Snapshot) -> Standing:
     leaving, ending = _leaving_nodes(snapshot)
-    launched = [claim for claim in snapshot.claims.values() if claim.is_true(names.LAUNCHED)]
+    launched, unlaunched = _by_launch(snapshot)
     return Standing(
-        planned=_planned(snapshot) if len(launched) < len(snapshot.claims) else frozenset(),
+        planned=_planned(unlaunched),
         leaving=leaving,
         ending=ending,
         room=frozenset(_pools(snapshot)).union(snapshot.nodes, (claim.uid for claim in launched)),
@@ -93,12 +94,19 @@ def room_of(snapshot: Snapshot, known: Standing) -> frozenset[Room]:
 
 def pending_uids(snapshot: Snapshot) -> frozenset[str]:
     """The pods that need a node, without those for which a claim is on its way."""
-    return _pending(snapshot, _planned(snapshot))
+    return _pending(snapshot, _planned(_by_launch(snapshot)[1]))
 
 
-def _planned(snapshot: Snapshot) -> frozenset[str]:
-    unlaunched = [c for c in snapshot.claims.values() if c.deleting_since is None and not c.is_true(names.LAUNCHED)]
-    return frozenset(uid for claim in unlaunched for uid in planned_pods(claim))
+def _by_launch(snapshot: Snapshot) -> tuple[list[NodeClaim], list[NodeClaim]]:
+    """The claims that are launched, and the others."""
+    launched, unlaunched = list[NodeClaim](), list[NodeClaim]()
+    for claim in snapshot.claims.values():
+        (launched if claim.is_true(names.LAUNCHED) else unlaunched).append(claim)
+    return launched, unlaunched
+
+
+def _planned(unlaunched: Iterable[NodeClaim]) -> frozenset[str]:
+    return frozenset(uid for claim in unlaunched if claim.deleting_since is None for uid in planned_pods(claim))
 
 
 def _pending(snapshot: Snapshot, planned: frozenset[str]) -> frozenset[str]:

@@ -9,20 +9,19 @@ import asyncio
 import signal
 import subprocess
 import sys
-from collections.abc import Awaitable, Callable
-from functools import partial
+import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 from temporalio.api.enums.v1 import EventType
-from temporalio.service import RPCError, RPCStatusCode
 
 from dovetail.activities.disruption import await_disruption_plan
 from dovetail.activities.orders import await_orders
 from dovetail.activities.provisioning import await_provisioning_plan
 from dovetail.activities.upkeep import keep_up
 from dovetail.messages.workflow_ids import caretaker_id, scheduler_id
+from testing.stage.idle_workers import LOADED_SECONDS, until
 from testing.stage.stage import Stage
 
 pytestmark = pytest.mark.temporal
@@ -67,7 +66,11 @@ async def test_idle_scheduler_and_caretaker_stay_under_1200_events_a_day(stage: 
     command = [sys.executable, "-c", HASTY, "worker", "--cluster", stage.cluster, "--world", str(stage.file)]
     worker = subprocess.Popen(command, env={**stage.environment(), "PYTHONPATH": str(Path.cwd())})
     stage.workers.append(worker)
-    await seen(stage, partial(have_returned, stage), "the shortened waits do not return")
+    await until(lambda found: "await_orders" in found, stage, "the Caretaker, which is started last, waits")
+    deadline = time.monotonic() + LOADED_SECONDS
+    while not await have_returned(stage):
+        assert time.monotonic() < deadline, "the shortened waits do not return"
+        await asyncio.sleep(0.2)
     worker.send_signal(signal.SIGKILL)
 
     a_day = 0.0
@@ -86,28 +89,9 @@ def singletons(stage: Stage) -> tuple[str, str]:
 
 async def started(stage: Stage) -> None:
     """Until both loops of both singletons wait."""
-    client = await stage.client()
-
-    async def wait() -> bool:
-        described = [await client.get_workflow_handle(i).describe() for i in singletons(stage)]
-        return all(len(d.raw_description.pending_activities) == 2 for d in described)
-
-    await seen(stage, wait, "the singletons do not wait")
+    await until(lambda found: len(found) == 4, stage, "the singletons wait")
 
 
 async def have_returned(stage: Stage) -> bool:
     """Whether the waits of each singleton have come back so often that the events of one return can be told."""
     return all([returns_in(await events_of(stage, identity)) >= 10 for identity in singletons(stage)])
-
-
-async def seen(stage: Stage, what: Callable[[], Awaitable[bool]], otherwise: str) -> None:
-    """Until it is so; a start takes a minute on a machine without time."""
-    for _ in range(600):
-        try:
-            if await what():
-                return
-        except RPCError as error:
-            if error.status != RPCStatusCode.NOT_FOUND:
-                raise
-        await asyncio.sleep(0.2)
-    raise AssertionError(f"{stage.cluster}: {otherwise}")

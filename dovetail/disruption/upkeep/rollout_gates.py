@@ -10,7 +10,7 @@ from typing import Final
 
 from dovetail.disruption.upkeep.rollout_moves import CONFIRMED, LONGEST_WORDS
 from dovetail.model.permission.rollout_nodes import split_of
-from dovetail.model.pods import Pod
+from dovetail.model.pods import Pod, controller_of
 from dovetail.model.pools import NodePool
 from dovetail.model.rules.gates import GateResult
 from dovetail.model.rules.pod_rules import is_active
@@ -78,7 +78,7 @@ def _pods(snapshot: Snapshot, claims: Claims) -> Iterator[Pod]:
 
 def _owner(pod: Pod) -> str:
     """The owner's name for people; empty if the pod is not meant to run for good."""
-    owner = next((each for each in pod.owners if each.controller), None) if is_active(pod) else None
+    owner = controller_of(pod.owners) if is_active(pod) else None
     return f"{owner.kind} {pod.namespace}/{owner.name}" if owner is not None and owner.kind != "Job" else ""
 
 

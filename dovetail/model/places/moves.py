@@ -22,7 +22,7 @@ from dovetail.model.objects.workloads import (
     VolumeClaim,
 )
 from dovetail.model.places.move_changes import GUARD, GUARD_KINDS
-from dovetail.model.pods import Owner, Pod
+from dovetail.model.pods import Owner, Pod, controller_of
 from dovetail.model.values.time import format_time
 
 WORKLOAD_KINDS: Final = frozenset({"Deployment", "ReplicaSet", *GUARD_KINDS})  # that every move depends on
@@ -118,7 +118,7 @@ class Moves:
 
     def verdict(self, pod: Pod, node: str, deadline: float | None = None) -> MoveVerdict:
         """What to do about a pod on the node of that UID, which must be gone by the deadline."""
-        owner = next((o for o in pod.owners if o.controller), None)
+        owner = controller_of(pod.owners)
         deployment = self.deployment_of(pod)
         roll_out = deployment.roll_out if deployment is not None else None
         if roll_out is not None and roll_out.begun is not None and roll_out.begun.node == node:

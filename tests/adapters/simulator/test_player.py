@@ -173,8 +173,8 @@ def test_of_pods_that_are_refused_again_a_few_are_written_to_and_one_that_fits_i
     stage.world.apply(a_pod("small"))
     stage.player.tick(stage.clock.now)
 
-    told = Counter(_message_of(pod)[:3] for pod in stage.world.objects("Pod") if pod["metadata"]["name"] != "small")
-    assert told == {"0/2": MOST_MARKED_AGAIN, "0/1": 10}
+    marked = Counter(_message_of(pod)[:3] for pod in stage.world.objects("Pod") if pod["metadata"]["name"] != "small")
+    assert marked == {"0/2": MOST_MARKED_AGAIN, "0/1": 10}
     assert [node for node in nodes_of_pods(stage.world) if node]
     stage.settle()
     assert {_message_of(pod)[:3] for pod in stage.world.objects("Pod") if not pod["spec"].get("nodeName")} == {"0/2"}
