@@ -103,6 +103,7 @@ def documents(count: int) -> dict[str, Any]:
         "forecast": "a window opens at 20:00",
         "log": "an empty node left",
         "savings": "$31.50 were saved",
+        "savings by=namespace": "namespace shop saved",
         "savings document": {"total": {"saved": 31.5}},
         "replay": "two decisions are kept",
         "shadow": "both decide alike",
@@ -117,14 +118,16 @@ def kind_of(body: bytes) -> str:
 
 @contextmanager
 def serving(folder: Path, answers: Mapping[str, Any]) -> Iterator[Served]:
-    """As long as the block lasts. Each path of the API has one answer, whatever follows it; one
-    that has a text and a document has two."""
+    """As long as the block lasts. Each path of the API has one answer, whatever follows it, except for one
+    that has a text and a document, or whose name has a part of what follows."""
     bodies = {path: found if isinstance(found, str) else json.dumps(found) for path, found in answers.items()}
 
     def answer(target: str) -> Reply:
         url = urlsplit(target)
         path = url.path.partition("/")[0]
-        body = bodies.get(path if "view=" in url.query else f"{path} document", bodies.get(path))
+        names = [f"{path} {part}" for part in url.query.split("&")]
+        names += [path] if "view=" in url.query else [f"{path} document", path]
+        body = next((bodies[name] for name in names if name in bodies), None)
         return (200, kind_of(body.encode()), body) if body is not None else NOTHING
 
     with serving_by(folder, answer) as served:

@@ -30,13 +30,14 @@ from tests.cli.test_status_text import GOLDEN, NOW, a_status, status_in
 
 SECONDS = 90.0
 HELP_TEXT = "\n".join(HELP)
-# A part of what is answered, by the key that asks for it.
+# A part of what is answered, by the key that asks for it. Each has words of its own: where two keys are taken at once,
+# a line that stays the same is not sent again.
 OF_THE_CLUSTER = {
     "m": "nothing would be done",
     "f": "a window opens",
     "l": "an empty node left",
     "v": "$31.50 were saved",
-    "V": "$31.50 were saved",
+    "V": "namespace shop saved",
     "d": "two decisions are kept",
     "b": "both decide alike",
 }
