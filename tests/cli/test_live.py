@@ -138,11 +138,9 @@ def evictions(world: SimulatedWorld) -> list[object]:
 async def until_shown(settings: Settings, node: str, words: str) -> None:
     """The progress of a step reaches the server within its heartbeat's throttle."""
     deadline = asyncio.get_running_loop().time() + SECONDS
-    for _ in iter(lambda: asyncio.get_running_loop().time() < deadline, False):
-        if words in history_text(await answered_here(settings, "history", node)):
-            return
+    while words not in (text := history_text(await answered_here(settings, "history", node))):
+        assert asyncio.get_running_loop().time() < deadline, f"not within {SECONDS} s: {words!r} in {text}"
         await asyncio.sleep(0.2)
-    raise AssertionError(f"not within {SECONDS} s: the history says {words!r}")
 
 
 async def test_without_workers_the_doctor_names_each_queue_and_what_to_start(stage: Stage, tmp_path: Path) -> None:
