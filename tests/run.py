@@ -4,9 +4,10 @@
 the fast tests with what they cover; anything else goes to pytest as it is.
 
 Lanes that share their tests take one group after another (tests/taking.py), so that they end nearly together. What runs
-on real servers, and whole systems on a real Temporal, mostly wait: each of these kinds has four lanes, and those of the
-first help with the second when theirs is done. What mostly reckons has two, which stand behind the others (nice), so
-that two cores have something to do whenever those wait.
+on real servers, and whole systems on a real Temporal, mostly wait: each of these kinds has two lanes, and those of the
+first help with the second when theirs is done. What mostly reckons has two, far behind the others (nice), so that two
+cores have something to do whenever those wait. With four lanes of each kind that waits the whole ended no sooner, since
+the cores are never idle, but a server had so little of them that what takes seconds took minutes.
 Whole-system tests share the cores with each other's servers, and a machine under load fails one now and then. A test
 that fails is therefore run a second time by itself, and both outcomes are printed. One that fails twice has failed. One
 that passes alone has failed too, unless tests/passes_alone.toml (`--ledger FILE` for another one) names it with its
@@ -52,7 +53,7 @@ class Share:
 
     def command(self) -> list[str]:
         """Of each of its lanes."""
-        first = ("nice", "-n", "5") if self.behind else ()
+        first = ("nice", "-n", "10") if self.behind else ()
         plugin = ("-p", "tests.taking") if self.lanes > 1 or self.among else ()
         return [*first, sys.executable, "-m", "tests.run", *plugin, *self.words]
 
@@ -60,8 +61,8 @@ class Share:
 LANES: dict[str, tuple[Share, ...]] = {
     "check": (Share(("-m", FAST), lanes=2),),
     "test": (
-        Share((SLOWEST, "-m", "(cluster or waits) and not soak", *sorted({*REAL, *WAITING})), lanes=4, among="waiting"),
-        Share((SLOWEST, "-m", "waits and not cluster and not soak", *WAITING), lanes=4, among="waiting"),
+        Share((SLOWEST, "-m", "(cluster or waits) and not soak", *sorted({*REAL, *WAITING})), lanes=2, among="waiting"),
+        Share((SLOWEST, "-m", "waits and not cluster and not soak", *WAITING), lanes=2, among="waiting"),
         Share((SLOWEST, "-m", "not waits and not cluster and not soak"), lanes=2, behind=True),
     ),
     "coverage": (Share((COVERAGE, "-m", FAST)),),

@@ -7,6 +7,8 @@ from typing import Final, TypeVar
 
 from temporalio.service import RPCError
 
+from testing.patience import CROWDED
+
 T = TypeVar("T")
 
 SECONDS: Final = 20.0
@@ -31,9 +33,10 @@ async def until_answered(
     pause: float = ASK_SECONDS,
 ) -> T:
     """The first answer that is true."""
-    deadline = time.monotonic() + seconds
+    limit = CROWDED * seconds
+    deadline = time.monotonic() + limit
     while not (answer := await ask()):
-        assert time.monotonic() < deadline, f"within {seconds:.0f} s it did not come about that {words}"
+        assert time.monotonic() < deadline, f"within {limit:.0f} s it did not come about that {words}"
         await asyncio.sleep(pause)
     return answer
 

@@ -175,4 +175,4 @@ class Life:
         """Let the attempts that hang go on, long after another one has done their work."""
         self.fate.go_on.set()
         if self.hanging:
-            await asyncio.wait(self.hanging, timeout=20)
+            await asyncio.wait(self.hanging, timeout=60)

@@ -21,7 +21,7 @@ from dovetail.messages.interruptions import Interruption
 from dovetail.ports.interruptions import Message
 from tests.activities.test_heartbeats import Step
 
-PATIENCE = 30.0
+PATIENCE = 90.0
 DEFINITION = "__temporal_activity_definition"
 
 

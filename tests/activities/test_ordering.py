@@ -100,7 +100,7 @@ class Stage:
         )
 
     async def orders(self, ordering: AwaitOrders | None = None) -> tuple[Order, ...]:
-        found = await asyncio.wait_for((ordering or self.ordering()).await_orders(None), timeout=20)
+        found = await asyncio.wait_for((ordering or self.ordering()).await_orders(None), timeout=60)
         return found.orders
 
 
@@ -275,10 +275,10 @@ async def test_more_orders_than_fit_come_with_the_next_look(stage: Stage, monkey
     stage.world.put(*[a_claim(f"c{number}", deleting_since=1000.0) for number in range(3)])
     ordering = stage.ordering()
 
-    first = await asyncio.wait_for(ordering.await_orders(None), timeout=20)
+    first = await asyncio.wait_for(ordering.await_orders(None), timeout=60)
     started = [order.claim.name for order in first.orders if isinstance(order, StartOwner)]
     stage.workflows.update({f"c/claim/{name}": "TerminateNode" for name in started})
-    second = await asyncio.wait_for(ordering.await_orders(None), timeout=20)
+    second = await asyncio.wait_for(ordering.await_orders(None), timeout=60)
 
     assert (len(first.orders), first.more, len(second.orders), second.more) == (2, True, 1, False)
 

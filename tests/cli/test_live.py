@@ -39,7 +39,7 @@ from tests.cli.worlds import CLUSTER, a_ready_pool, a_world, answered_here, sett
 
 pytestmark = pytest.mark.temporal
 
-SECONDS = 60.0
+SECONDS = 180.0
 
 
 @dataclass(frozen=True)

@@ -28,7 +28,7 @@ from tests.cli.worlds import settings_of
 from tests.waiting import until
 
 STORY: Final = Path(__file__).parent / "shadow_story"
-SECONDS: Final = 30.0
+SECONDS: Final = 90.0
 
 
 def act(number: int) -> list[Json]:

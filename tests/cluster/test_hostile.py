@@ -73,7 +73,7 @@ def start_measured_worker(ground: Ground) -> int:
 
 
 async def scrape(port: int) -> str:
-    with await asyncio.to_thread(urllib.request.urlopen, f"http://127.0.0.1:{port}/metrics", timeout=20) as answer:
+    with await asyncio.to_thread(urllib.request.urlopen, f"http://127.0.0.1:{port}/metrics", timeout=60) as answer:
         return str(answer.read().decode())
 
 

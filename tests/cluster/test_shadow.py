@@ -33,7 +33,7 @@ QUESTIONS = {"selfsubjectaccessreviews", "selfsubjectreviews"}  # whether it may
 def answer(port: int, path: str) -> Json | None:
     """None while nobody answers."""
     try:
-        with urlopen(f"http://127.0.0.1:{port}/{path}", timeout=20) as found:
+        with urlopen(f"http://127.0.0.1:{port}/{path}", timeout=60) as found:
             body: Json = json.loads(found.read()) if path.startswith("api") else {}
             return body
     except (URLError, ConnectionError, TimeoutError):

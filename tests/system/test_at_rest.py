@@ -17,6 +17,7 @@ from temporalio.service import RPCError
 
 from dovetail.cli.demo.temporal_server import TemporalServer, free_ports
 from dovetail.messages.workflow_ids import caretaker_id, scheduler_id
+from testing.patience import CROWDED
 from testing.stage.running import shared_stage
 from testing.stage.stage import Stage, node_class, node_pool
 from tests.adapters.simulator.manifests import a_node, a_pdb, a_pod
@@ -30,7 +31,7 @@ SHARE: Final = 0.03  # of a core
 WATCHED_SECONDS: Final = 60.0
 EVENTS_A_MINUTE: Final = 1
 SETTLED_SECONDS: Final = 10.0  # without a new event
-LONGEST_SECONDS: Final = 150.0
+LONGEST_SECONDS: Final = CROWDED * 150.0
 HEARTBEATS: Final = 40
 HEARTBEAT_SECONDS: Final = 0.3  # more than the quiet that a look waits for: each would be a look of its own
 

@@ -14,6 +14,7 @@ import pytest
 
 from dovetail.model import names
 from dovetail.model.values.json import Json
+from testing.patience import CROWDED
 from testing.stage.stage import Stage, is_tainted, node_pool
 from tests.system.conftest import Disrupted
 from tests.system.histories import replay_all
@@ -177,7 +178,7 @@ async def test_a_pause_counts_also_while_no_worker_runs(settled: Stage) -> None:
 
 async def ended(stage: Stage, *arguments: str, **environment: str) -> tuple[int, str]:
     """The exit code and standard error of a command that must end by itself."""
-    async with asyncio.timeout(120):  # on a machine that carries four lanes of tests
+    async with asyncio.timeout(CROWDED * 120):
         code, _, err = await stage.dovetail(*arguments, **environment)
     return code, err
 

@@ -20,7 +20,7 @@ READY = (  # likewise
 
 
 def fetch(port: int, path: str) -> str:
-    with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=10) as answer:
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=60) as answer:
         text: str = answer.read().decode()
         return text
 

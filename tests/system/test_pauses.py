@@ -18,6 +18,7 @@ from dovetail.messages.workflow_ids import scheduler_id
 from dovetail.model import names
 from dovetail.model.values.json import Json
 from dovetail.model.values.time import parse_time
+from testing.patience import CROWDED
 from testing.stage.running import own_stage
 from testing.stage.stage import Stage, deployment, is_tainted, node_class, node_pool
 
@@ -83,7 +84,7 @@ async def state_of(stage: Stage) -> SchedulerState:
 
 async def held(stage: Stage, claim: Json) -> SchedulerState:
     """Once a plan that takes the claim waits for its second look."""
-    deadline = time.monotonic() + 60.0
+    deadline = time.monotonic() + CROWDED * 60.0
     while time.monotonic() < deadline:
         state = await state_of(stage)
         uids = [t.claim_uid for h in state.held for c in h.plan.commands for t in c.targets]
@@ -139,7 +140,7 @@ async def test_a_node_that_expires_during_a_pause_stays_whatever_dies_meanwhile(
 
 async def _runs(stage: Stage) -> None:
     """Once a worker has begun the Scheduler anew."""
-    deadline = time.monotonic() + 60.0
+    deadline = time.monotonic() + CROWDED * 60.0
     handle = await stage.workflow(scheduler_id(stage.cluster))
     while time.monotonic() < deadline:
         try:
@@ -231,7 +232,7 @@ async def test_a_disruption_is_cancelled_by_an_annotation_alone(stage: Stage, wi
 
 async def recorded(stage: Stage, node: str) -> None:
     """The record has it, with who called it off: also of a plan that was only held."""
-    deadline = time.monotonic() + 60.0  # until Temporal lists it
+    deadline = time.monotonic() + CROWDED * 60.0  # until Temporal lists it
     while True:
         _, log, _ = await stage.dovetail("log", "--since", "1h", "--kind", "disruption", "-o", "json")
         entries = [each for each in json.loads(log)["entries"] if each["outcome"] != "running"]
@@ -252,7 +253,7 @@ async def test_a_drain_is_paused_and_resumed_in_the_middle(stage: Stage) -> None
     stage.world.apply(pool)
     owner = await stage.until(lambda: _owner(stage, claim), 120, "the drifted node is marked")
     handle = await stage.workflow(owner)
-    deadline = time.monotonic() + 120.0
+    deadline = time.monotonic() + CROWDED * 120.0
     while await handle.query("status") != "draining before the delete":
         assert time.monotonic() < deadline
         await asyncio.sleep(0.2)

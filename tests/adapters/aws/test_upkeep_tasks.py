@@ -186,7 +186,7 @@ class TestPartitions:
 
         await scene.keep()
         early = scene.objects.claims[claim.name].labels[PARTITION]
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             while not scene.objects.claims[claim.name].labels[PARTITION]:
                 await asyncio.sleep(0.1)
                 await scene.keep()

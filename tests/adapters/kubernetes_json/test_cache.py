@@ -259,13 +259,13 @@ class TestWaiting:
 
         threading.Thread(target=cache.apply, args=("Node", a_thing("n", 5)), kwargs={"deleted": False}).start()
 
-        assert await asyncio.wait_for(waiting, 5) == 1
+        assert await asyncio.wait_for(waiting, 60) == 1
 
     async def test_a_change_that_has_already_happened_is_not_waited_for(self) -> None:
         cache = a_cache()
         cache.apply("Node", a_thing("n", 5), deleted=False)
 
-        assert await asyncio.wait_for(CachedView(cache).changed(0), 1) == 1
+        assert await asyncio.wait_for(CachedView(cache).changed(0), 60) == 1
 
     async def test_a_version_that_says_nothing_new_ends_a_catch_up_and_wakes_nobody_else(self) -> None:
         cache = a_cache()
@@ -277,7 +277,7 @@ class TestWaiting:
 
             cache.apply("Node", a_thing("n", 7), deleted=False)
 
-            await asyncio.wait_for(catching_up, 5)
+            await asyncio.wait_for(catching_up, 60)
             assert not change.done()
 
     async def test_catching_up_waits_for_the_version_of_a_write(self) -> None:
@@ -291,7 +291,7 @@ class TestWaiting:
 
         cache.bookmark("Node", 8)
 
-        await asyncio.wait_for(waiting, 5)
+        await asyncio.wait_for(waiting, 60)
 
     async def test_an_object_that_is_gone_counts_as_seen(self) -> None:
         cache = a_cache()

@@ -20,7 +20,7 @@ from tests.adapters.simulator.manifests import a_deployment, a_node, ready_pods
 ROOT = Path(__file__).parents[3]
 WRITERS = ("a", "b", "c")
 ROUNDS = 150
-PATIENCE_SECONDS = 30.0
+PATIENCE_SECONDS = 60.0
 
 
 def until(look: Callable[[], bool]) -> bool:
@@ -76,7 +76,7 @@ def test_the_player_as_a_process_moves_the_world_and_ends_when_asked(file: Path)
     player = run("-m", "dovetail.adapters.simulator.play", str(file), "--speed", "20")
     moved = until(lambda: len(ready_pods(world)) == 3)
     player.send_signal(signal.SIGTERM)
-    _, errors = player.communicate(timeout=20)
+    _, errors = player.communicate(timeout=60)
 
     assert moved
     assert (player.returncode, errors) == (0, "")
@@ -120,7 +120,7 @@ def test_the_player_ends_with_the_process_that_started_it(file: Path) -> None:
 def test_a_player_without_a_world_says_so(tmp_path: Path) -> None:
     player = run("-m", "dovetail.adapters.simulator.play", str(tmp_path / "none"))
 
-    _, errors = player.communicate(timeout=20)
+    _, errors = player.communicate(timeout=60)
 
     assert player.returncode == 2
     assert "there is no world" in errors
@@ -148,7 +148,7 @@ def test_a_player_that_is_killed_leaves_a_world_that_the_next_one_moves_on(file:
     world.apply(a_deployment(40))
     until(lambda: len(world.objects("Pod")) > 0)
     os.kill(player.pid, signal.SIGKILL)
-    player.communicate(timeout=20)
+    player.communicate(timeout=60)
 
     store = Store(file)
     survivor, moment = Player(store), time.time() + 60

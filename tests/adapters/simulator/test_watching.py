@@ -14,7 +14,7 @@ from dovetail.ports.failures import Misconfigured, NotSeenYet
 from tests.adapters.simulator.conftest import Stage
 from tests.adapters.simulator.manifests import a_new_claim, a_node, a_pod, a_pool
 
-PATIENCE_SECONDS = 10.0
+PATIENCE_SECONDS = 60.0
 
 
 async def seen(adapter: SimulatedAdapter, write: Write) -> None:

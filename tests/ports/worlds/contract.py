@@ -15,7 +15,7 @@ from dovetail.ports.view import ClusterLookups, ClusterView
 
 Found = TypeVar("Found")
 
-PATIENCE_SECONDS = 20.0  # a control plane on two shared cores; nothing here takes a second on an idle machine
+PATIENCE_SECONDS = 90.0  # a control plane on two crowded cores; nothing here takes a second on an idle machine
 
 
 class World(Protocol):
