@@ -1,6 +1,7 @@
 """Scheduler: two loops, and what they must never lose (docs/decisions/0001)."""
 
 import asyncio
+import random
 import time
 from collections import deque
 from collections.abc import Callable
@@ -276,7 +277,7 @@ async def test_no_carry_out_loses_its_child_in_many_generations_with_pokes(full_
     async with serving_on(full_server)(WORKFLOWS, steps.of(*STEPS)) as cluster:
         handle = await start(full_server, cluster, SchedulerState(cluster=cluster, max_history=40))
         current = full_server.get_workflow_handle(handle.id)
-        poking = asyncio.create_task(poke_often(current))
+        poking = asyncio.create_task(poke_at_any_moment(current, steps))
         # Both loops ask once more: then the last plans have been carried out, or a poke has taken them away.
         await until(lambda: not script.provisioning and not script.disruption, 120)
         asked_after = {name: len(steps.arguments(name)) for name in PLANNERS}
@@ -306,6 +307,18 @@ def started_by(steps: FakeSteps) -> set[str]:
 
 def marked_by(steps: FakeSteps) -> set[str]:
     return {request.owner for request in steps.arguments("mark_nodes")}
+
+
+async def poke_at_any_moment(handle: WorkflowHandle[Any, Any], steps: FakeSteps) -> None:
+    """Of what both loops do once they have asked again. That is measured: on a slow machine, pokes in the rhythm of a
+    fast one take nearly every plan away before it begins."""
+    chance, took = random.Random(1), 0.1
+    while True:
+        await asyncio.sleep(chance.uniform(0, 4 * took))
+        asked, since = {name: len(steps.arguments(name)) for name in PLANNERS}, time.monotonic()
+        await handle.signal("poke")
+        await until(lambda asked=asked: all(len(steps.arguments(name)) > asked[name] for name in PLANNERS))  # type: ignore[misc]
+        took = time.monotonic() - since
 
 
 async def poke_often(handle: WorkflowHandle[Any, Any]) -> None:
