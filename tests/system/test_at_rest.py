@@ -285,9 +285,7 @@ async def test_a_worker_at_rest_costs_next_to_nothing(
 
 async def running(stage: Stage) -> None:
     """Until both singletons have begun."""
-    async with asyncio.timeout(LONGEST_SECONDS):
-        while not await histories(stage):  # noqa: ASYNC110
-            await asyncio.sleep(0.2)
+    await until_answered(lambda: histories(stage), 150, "both singletons have begun")
 
 
 async def settled(stage: Stage) -> None:

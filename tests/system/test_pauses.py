@@ -21,6 +21,7 @@ from dovetail.model.values.time import parse_time
 from testing.patience import CROWDED
 from testing.stage.running import own_stage
 from testing.stage.stage import Stage, deployment, is_tainted, node_class, node_pool
+from tests.waiting import until_answered
 
 pytestmark = pytest.mark.temporal
 
@@ -84,14 +85,13 @@ async def state_of(stage: Stage) -> SchedulerState:
 
 async def held(stage: Stage, claim: Json) -> SchedulerState:
     """Once a plan that takes the claim waits for its second look."""
-    deadline = time.monotonic() + CROWDED * 60.0
-    while time.monotonic() < deadline:
+
+    async def waits() -> SchedulerState | None:
         state = await state_of(stage)
         uids = [t.claim_uid for h in state.held for c in h.plan.commands for t in c.targets]
-        if claim["metadata"]["uid"] in uids:
-            return state
-        await asyncio.sleep(0.1)
-    raise AssertionError("no plan waits for its second look")
+        return state if claim["metadata"]["uid"] in uids else None
+
+    return await until_answered(waits, 60, "a plan waits for its second look")
 
 
 def expiring(seconds: float) -> Json:
@@ -140,16 +140,16 @@ async def test_a_node_that_expires_during_a_pause_stays_whatever_dies_meanwhile(
 
 async def _runs(stage: Stage) -> None:
     """Once a worker has begun the Scheduler anew."""
-    deadline = time.monotonic() + CROWDED * 60.0
     handle = await stage.workflow(scheduler_id(stage.cluster))
-    while time.monotonic() < deadline:
+
+    async def runs() -> bool:
         try:
-            if (await handle.describe()).status == WorkflowExecutionStatus.RUNNING:
-                return
+            return (await handle.describe()).status == WorkflowExecutionStatus.RUNNING
         except RPCError as error:
             assert error.status == RPCStatusCode.NOT_FOUND
-        await asyncio.sleep(0.2)
-    raise AssertionError("the Scheduler was not begun anew")
+            return False
+
+    await until_answered(runs, 60, "the Scheduler is begun anew")
 
 
 @pytest.mark.soak
@@ -253,10 +253,11 @@ async def test_a_drain_is_paused_and_resumed_in_the_middle(stage: Stage) -> None
     stage.world.apply(pool)
     owner = await stage.until(lambda: _owner(stage, claim), 120, "the drifted node is marked")
     handle = await stage.workflow(owner)
-    deadline = time.monotonic() + CROWDED * 120.0
-    while await handle.query("status") != "draining before the delete":
-        assert time.monotonic() < deadline
-        await asyncio.sleep(0.2)
+
+    async def drains() -> bool:
+        return bool(await handle.query("status") == "draining before the delete")
+
+    await until_answered(drains, 120, "the node drains before its delete")
     mark = max(e.id for e in stage.world.ledger())
     await asyncio.sleep(8.0)  # a drain that is not paused asks for an eviction within three
 

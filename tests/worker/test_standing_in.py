@@ -186,7 +186,7 @@ class Stage:
         return any(taint.key == names.DISRUPTED_TAINT for taint in self.world.nodes["node-1"].taints)
 
     async def until(self, holds: Callable[[], bool]) -> None:
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + 30
         while not holds():
             assert time.monotonic() < deadline
             await asyncio.sleep(LOOK_SECONDS)
@@ -393,7 +393,7 @@ async def read_once(stage: Stage) -> None:
     queue.waiting.append(a_message())
     client: Any = stage.temporal
     step = WatchInterruptions("c", queue, lambda: 1e9 if stage.queue.acknowledged else 0.0, stage.answers)
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(30):  # a look that nothing wakes comes after a minute
         await ActivityEnvironment(client=client).run(step.watch_interruptions)
 
 

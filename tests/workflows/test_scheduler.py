@@ -280,8 +280,7 @@ async def test_no_carry_out_loses_its_child_in_many_generations_with_pokes(full_
         poking = asyncio.create_task(poke_at_any_moment(current, steps))
         # Both loops ask once more: then the last plans have been carried out, or a poke has taken them away.
         await until(lambda: not script.provisioning and not script.disruption, 120)
-        asked_after = {name: len(steps.arguments(name)) for name in PLANNERS}
-        await until(lambda: all(len(steps.arguments(name)) > asked_after[name] for name in PLANNERS), 30)
+        await until(both_ask_again(steps), 30)
         poking.cancel()
         await until(lambda: created_by(steps) == launched_by(steps) and started_by(steps) <= marked_by(steps), 30)
         generation = (await state_of(current)).generation
@@ -309,22 +308,22 @@ def marked_by(steps: FakeSteps) -> set[str]:
     return {request.owner for request in steps.arguments("mark_nodes")}
 
 
+def both_ask_again(steps: FakeSteps) -> Callable[[], bool]:
+    """Whether both loops have asked for a plan since this was called."""
+    before = {name: len(steps.arguments(name)) for name in PLANNERS}
+    return lambda: all(len(steps.arguments(name)) > before[name] for name in PLANNERS)
+
+
 async def poke_at_any_moment(handle: WorkflowHandle[Any, Any], steps: FakeSteps) -> None:
     """Of what both loops do once they have asked again. That is measured: on a slow machine, pokes in the rhythm of a
     fast one take nearly every plan away before it begins."""
     chance, took = random.Random(1), 0.1
     while True:
         await asyncio.sleep(chance.uniform(0, 4 * took))
-        asked, since = {name: len(steps.arguments(name)) for name in PLANNERS}, time.monotonic()
+        asked, since = both_ask_again(steps), time.monotonic()
         await handle.signal("poke")
-        await until(lambda asked=asked: all(len(steps.arguments(name)) > asked[name] for name in PLANNERS))  # type: ignore[misc]
+        await until(asked, 60, "both loops ask again after a poke")
         took = time.monotonic() - since
-
-
-async def poke_often(handle: WorkflowHandle[Any, Any]) -> None:
-    while True:
-        await asyncio.sleep(0.15)
-        await handle.signal("poke")
 
 
 async def test_a_write_must_be_seen_by_every_request_of_the_next_minute(full_server: Client) -> None:
@@ -359,7 +358,7 @@ async def test_a_write_that_was_remembered_long_enough_is_forgotten(full_server:
             nominations=tuple((write.name, ends[write]) for write in ends),
         )
         handle = await start(full_server, cluster, state)
-        poking = asyncio.create_task(poke_often(handle))
+        poking = asyncio.create_task(poke_at_any_moment(handle, steps))
         await until(lambda: must_see(steps, "await_disruption_plan") == (later,))
         poking.cancel()
         requests = steps.arguments("await_disruption_plan")
