@@ -1,6 +1,6 @@
 """The worker's HTTP server: aiohttp's, with limits, so that no client keeps others out.
 
-Connections are kept for the next request, and pages are compressed for clients that accept it.
+Connections are kept for the next request, and long answers are compressed for clients that accept gzip.
 """
 
 import asyncio
@@ -168,8 +168,9 @@ async def _send(request: web.BaseRequest, answer: Answer | Pieces | Followed) ->
     if isinstance(body, AsyncIterator):
         return await _followed(request, response, body)
     data = body.encode() if isinstance(body, str) else body
-    if isinstance(data, bytes) and len(data) >= LEAST_COMPRESSED:
-        response.enable_compression()
+    long = isinstance(data, bytes) and len(data) >= LEAST_COMPRESSED
+    if long and "gzip" in request.headers.get("Accept-Encoding", ""):
+        response.enable_compression(web.ContentCoding.gzip)  # the API server's proxy misreads "deflate" and answers 500
     pieces = _pieces(data)
     response.headers["Content-Length"] = str(sum(map(len, pieces)))
     async with asyncio.timeout(ANSWER_SECONDS):

@@ -31,6 +31,7 @@ class Browser:
         words = [
             *(program, "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"),
             *("--no-first-run", "--disable-extensions", "--disable-background-networking", "--hide-scrollbars"),
+            *("--disable-component-update", "--disable-sync"),
             *(f"--user-data-dir={profile}", "--remote-debugging-pipe", "--window-size=1300,900"),
             *(["--force-dark-mode"] if dark else []),
             "about:blank",

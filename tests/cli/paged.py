@@ -23,7 +23,7 @@ from dovetail.answers.status.nodes import PodRow, PodsAnswer
 from dovetail.messages.plans import Refusal
 from dovetail.model.places.placements import PoolRefusal
 from dovetail.model.values.time import format_time
-from tests.cli.fleet import NOTHING, Reply, Served, documents, serving_by
+from tests.cli.fleet import NOTHING, Reply, documents, serving_by
 from tests.cli.test_status_text import NOW
 
 VIEWS: Final = ("status", "nodes", "pods", "plan", "savings", "back")
@@ -297,15 +297,15 @@ def replying(answers: Mapping[str, Any]) -> Callable[[str], Reply]:
 @contextmanager
 def page_of(folder: Path, answers: Mapping[str, Any]) -> Iterator[str]:
     """The address of the page over these answers."""
-    with serving_by(folder, replying(answers)) as served, forwarded(served) as address:
+    with serving_by(folder, replying(answers)) as served, forwarded(served.environment) as address:
         yield address
 
 
 @contextmanager
-def forwarded(served: Served) -> Iterator[str]:
-    """The address of the page, as the command prints it."""
+def forwarded(person: Mapping[str, str]) -> Iterator[str]:
+    """The address of the page, as the command prints it to a person with this environment."""
     command = [sys.executable, "-u", "-m", "dovetail.cli.main", "top", "--web"]
-    environment = {**os.environ, **served.environment}
+    environment = {**os.environ, **person}
     environment.pop("TEMPORAL_ADDRESS", None)  # else there is a view more
     process = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None

@@ -38,7 +38,7 @@ def the_top(served: Served) -> list[str]:
 
 def picture_of_page(served: Served, file: Path) -> None:
     """The status, as the page shows it in the dark."""
-    with TemporaryDirectory(ignore_cleanup_errors=True) as profile, forwarded(served) as address:
+    with TemporaryDirectory(ignore_cleanup_errors=True) as profile, forwarded(served.environment) as address:
         browser = Browser(Path(profile))
         try:
             browser.goes_to(address)

@@ -51,7 +51,7 @@ def served(tmp_path: Path) -> Iterator[Served]:
 @pytest.fixture
 def address(served: Served) -> Iterator[str]:
     """Of the forwarder, as the command prints it."""
-    with forwarded(served) as found:
+    with forwarded(served.environment) as found:
         yield found
 
 

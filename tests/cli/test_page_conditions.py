@@ -223,7 +223,7 @@ def test_an_api_that_answers_with_errors_is_quoted_in_every_view(tmp_path: Path)
         found = files(target)
         return found if found[0] == 200 else (503, "application/json", message)
 
-    with serving_by(tmp_path, answer) as served, forwarded(served) as address, a_page() as browser:
+    with serving_by(tmp_path, answer) as served, forwarded(served.environment) as address, a_page() as browser:
         browser.goes_to(address)
         for view in (*VIEWS, *ONES):
             comes_to(browser, view)
