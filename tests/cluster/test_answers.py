@@ -29,6 +29,8 @@ from testbed.service import POD, SPACE, make_service, network
 from testbed.up import give_rights
 from testing.cluster.ground import Ground
 from testing.cluster.objects import node_pool
+from tests.cli.browser import a_page
+from tests.cli.paged import forwarded
 from tests.cli.schemas import faults_of
 from tests.cluster.system.scenes import settle
 
@@ -80,6 +82,17 @@ async def served(ground: Ground) -> AsyncIterator[Ground]:
     # Without its node the pod goes at once, and the next test finds no pod but its own.
     await ground.api.delete(f"{SPACE}/pods/{POD}", {"gracePeriodSeconds": 0})
     await asyncio.to_thread(stop_process, ground.workers[-1], signal.SIGKILL)
+
+
+async def test_the_page_opens_in_a_browser_through_the_api_server_s_proxy(served: Ground, tmp_path: Path) -> None:
+    alice = Person(served, READER, tmp_path)
+
+    def opened() -> str:
+        with forwarded(alice.environment) as address, a_page() as browser:
+            browser.goes_to(address)
+            return str(browser.until("document.querySelector('#pools a')?.textContent"))
+
+    assert await asyncio.to_thread(opened) == "web"
 
 
 async def test_a_person_with_a_kubeconfig_alone_sees_everything_and_reads_nothing_else(
