@@ -143,7 +143,7 @@ async def test_a_pool_whose_class_is_not_ready_says_what_stands_on_it_and_where_
     [need] = needs_of(FleetFacts.of(found.snapshot), ())
 
     kind = pool["spec"]["template"]["spec"]["nodeClassRef"]
-    command = f"kubectl describe {kind['kind'].lower()}s.{kind['group']} {kind['name']}"
+    command = f"kubectl describe {kind['kind'].lower()}.{kind['group']} {kind['name']}"
     words = "NodeClassReady: SubnetsReady: nothing was found"
     assert (name, why) == ("default", f"it is not ready: {words} → {command}")
     assert (need.what, need.command) == (f"not ready: {words}", command)

@@ -6,20 +6,27 @@ dry runs; only what must exist to be changed is really created.
 
 import asyncio
 import json
+import subprocess
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pytest
 
+from dovetail.answers.look.readiness import where_to_mend
 from dovetail.api.kinds import KINDS, ResourceKind
 from dovetail.api.validation import InvalidObject, parse
-from testbed.plane import ApiClient, ApiResponse
+from dovetail.lifecycle.pool_readiness import CLASS_NOT_FOUND, CLASS_READY
+from dovetail.model.nodes import Condition, NodeClassRef
+from dovetail.model.pools import NodePool
+from testbed.plane import ApiClient, ApiResponse, PlaneState
+from testing import disruption_worlds
 from tests.api import test_recorded_objects as recorded
 from tests.api.all_cases import CASES
 from tests.api.case import Case
 from tests.api.manifests import Manifest, a_claim, a_node_class, a_pool, an_overlay, changed
 from tests.cluster.serving_kinds import BY_KIND, DEFINITIONS, DRY_RUN, create, created, dry_run, server
+from tests.printed_commands import ANY, printed
 
 __all__ = ["created", "server"]
 pytestmark = pytest.mark.cluster
@@ -39,6 +46,27 @@ async def test_the_definition_is_established_and_structural(server: ApiClient, k
 def _conditions(answer: ApiResponse) -> dict[str, str]:
     given = answer.body.get("status", {}).get("conditions", [])
     return {condition["type"]: condition["status"] for condition in given}
+
+
+async def test_kubectl_knows_every_resource_that_a_printed_command_names(server: ApiClient, plane: PlaneState) -> None:
+    """The command of a pool whose NodeClass is at fault too, which names the class's kind."""
+    classes = [kind for kind in KINDS if kind.kind.endswith("NodeClass")]
+    typed = {command for _, command in printed() if command.startswith(("kubectl get ", "kubectl describe "))}
+    typed = {command for command in typed if ANY not in command.split()[2]}
+    typed |= {where_to_mend(_with_class_at_fault(kind, reason)) for kind in classes for reason in ("", CLASS_NOT_FOUND)}
+
+    assert len(typed) >= 2 * len(classes) + 3
+    for command in sorted(typed):
+        words = [str(plane.kubectl), *command.split()[1:]]
+        done = await asyncio.to_thread(subprocess.run, words, capture_output=True, text=True, timeout=60)
+        assert done.returncode == 0 or "(NotFound)" in done.stderr, (command, done.stderr)
+
+
+def _with_class_at_fault(kind: ResourceKind, reason: str) -> NodePool:
+    fault = Condition(type=CLASS_READY, status="False", reason=reason)
+    pool = disruption_worlds.a_pool()
+    reference = NodeClassRef(group=kind.group, kind=kind.kind, name="default")
+    return replace(pool, conditions=(fault,), template=replace(pool.template, node_class=reference))
 
 
 @pytest.mark.parametrize("case", [case for case in CASES if not case.refusal], ids=str)

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.browser import Browser, a_page, seen
+from tests.printed_commands import commands_in, fault_of
 from tests.situations import by_objects, on_servers, page
 from tests.situations.scene import Asks, Situation, answered, played
 from tests.situations.table import SITUATIONS
@@ -23,7 +24,8 @@ def nobody_else_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
 
 async def faults_of(asks: Asks, address: str) -> str:
     code, text = await answered(asks, address)
-    return "".join(f"{asks.command}: {fault}\n{text}" for fault in asks.faults(code, text))
+    cannot_be_typed = filter(None, map(fault_of, commands_in(text)))
+    return "".join(f"{asks.command}: {fault}\n{text}" for fault in (*asks.faults(code, text), *cannot_be_typed))
 
 
 @pytest.mark.parametrize("situation", SITUATIONS, ids=lambda each: each.name)

@@ -17,7 +17,7 @@ def where_to_mend(pool: NodePool) -> str:
     of_class = [c for c in pool.conditions if c.type == CLASS_READY and c.status != "True"]
     if not of_class:
         return f"kubectl edit nodepool {pool.name}"
-    kind = f"{reference.kind.lower()}s.{reference.group}"
+    kind = f"{reference.kind.lower()}.{reference.group}"  # singular: a plural is not made by one letter
     return (
         f"kubectl get {kind}" if of_class[0].reason == CLASS_NOT_FOUND else f"kubectl describe {kind} {reference.name}"
     )
