@@ -36,10 +36,15 @@ def drain_held(nodes: Iterable[Node], pods: Iterable[Pod], words: str) -> Iterat
             )
 
 
+def answers_of(claim: NodeClaim) -> str:
+    """What a person can say of it, in words: one command with all of them would be a pipeline that forces."""
+    return "wait, force or cancel" if claim.deleting_since is None else "wait or force"
+
+
 def drain_asks(nodes: Iterable[Node], claim: NodeClaim, words: str) -> Iterator[Notice]:
     """A person is asked for a decision."""
     for node in nodes:
-        message = f"Its drain is {words}: decide with `dovetail decide {claim.name} force|wait 6h|cancel`"
+        message = f"Its drain is {words}: say {answers_of(claim)}, as in `dovetail decide {claim.name} wait 6h`"
         yield notice_about(node, "DrainAsks", message, "Warning", distinct=words)
 
 

@@ -17,6 +17,7 @@ from dovetail.model.rules.drain_rules import Blocker, DrainRules, Escalation, Ho
 from dovetail.model.rules.policies import Policy
 from dovetail.model.snapshot import Snapshot
 from dovetail.model.values.time import format_time
+from dovetail.notices.holds import drain_asks
 from dovetail.telemetry.metrics.exposition import measured
 from dovetail.telemetry.metrics.ours.holds import HELP, hold_samples
 from testing.disruption_worlds import HOUR, NOW, a_pair, a_pod, a_pool, a_world, condition
@@ -102,10 +103,22 @@ def test_a_drain_that_asks_needs_a_person_and_names_the_command() -> None:
     snapshot = held(5, levels="Notify,Ask")
 
     [need] = the_needs(snapshot)
-    assert (
-        need.what.startswith("drain held by a PDB since") and need.command == "dovetail decide n force|wait 6h|cancel"
-    )
+    assert need.what.startswith("drain held by a PDB since")
+    assert need.command == "dovetail decide n wait 6h", "pasted, it forces nothing"
     assert need.since == NOW - 5 * HOUR
+
+
+@pytest.mark.parametrize(("deleted", "answers"), [(None, "wait, force or cancel"), (NOW - HOUR, "wait or force")])
+def test_a_cancel_is_offered_only_while_it_does_not_come_too_late(deleted: float | None, answers: str) -> None:
+    """TRM-50."""
+    snapshot = held(5, levels="Notify,Ask")
+    leaving = replace(claim(snapshot), deleting_since=deleted)
+
+    [need] = the_needs(replace(snapshot, claims={leaving.name: leaving}))
+    [said] = drain_asks([snapshot.nodes["n"]], leaving, "held")
+
+    assert need.what.endswith(f"; say {answers}")
+    assert said.message == f"Its drain is held: say {answers}, as in `dovetail decide {leaving.name} wait 6h`"
 
 
 def test_a_drain_that_a_person_has_asked_to_wait_for_asks_nobody() -> None:

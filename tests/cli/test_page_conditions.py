@@ -18,7 +18,7 @@ from tests.cli.paged import VIEWS, a_stream, an_empty_page, forwarded, page_of, 
 pytestmark = pytest.mark.slow
 
 NODES: Final = 5000
-ASKS: Final = "dovetail decide ip-10-0-3-17 force|wait 6h|cancel"
+ASKS: Final = "dovetail decide ip-10-0-3-17 wait 6h"
 BROKEN: Final = "the worker is busy with other questions; ask again"
 HOSTILE: Final = "<img src=x onerror=document.title='taken'>"
 ONES: Final = ("node/batch-00002", "pod/shop/cart-7f9c4d-x2x9z", "pool/default")
@@ -155,7 +155,7 @@ def test_a_roll_out_shows_its_steps_and_what_answers_it_and_each_answer_of_a_dra
         width = "e => Math.round(100 * e.getBoundingClientRect().width / e.parentElement.getBoundingClientRect().width)"
         assert browser.says(f"[...document.querySelectorAll('.rollout .bar')].map({width})") == [25, 25, 50, 25]
         decided = browser.says("[...document.querySelectorAll('#needs code')].map(each => each.textContent)")
-        assert decided == [f"dovetail decide ip-10-0-3-17 {each}" for each in ("force", "wait 6h", "cancel")]
+        assert decided == [f"dovetail decide ip-10-0-3-17 {each}" for each in ("wait 6h", "force")]
 
 
 def test_where_a_worker_knows_of_no_roll_outs_their_part_is_hidden(tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ from dovetail.model.remembered.breakers import open_breakers
 from dovetail.model.remembered.unused_launches import stop_of
 from dovetail.model.rules.policies import policies_of
 from dovetail.model.snapshot import Snapshot
+from dovetail.notices.holds import answers_of
 from dovetail.termination.ladder import HeldSince, began_at, clock_of
 
 DRAIN_SECONDS: Final = 600.0  # a drain that something has held for longer
@@ -67,7 +68,7 @@ def _asking(facts: FleetFacts) -> Iterator[Need]:
         if clock is not None:
             about, pool = claim.node_name or name, claim.labels.get(names.NODE_POOL, "")
             words = f"drain {held_text(facts.snapshot, claim, facts.pods_of.get(claim.node_name, ()))}"
-            command = f"dovetail decide {about} force|wait 6h|cancel"
+            words, command = f"{words}; say {answers_of(claim)}", f"dovetail decide {about} wait 6h"
             yield Need(about=about, what=words, since=clock.since, command=command, pool=pool)
 
 

@@ -1,4 +1,4 @@
-"""`dovetail decide NODE force|wait 6h|cancel`: answer for a drain that something holds.
+"""`dovetail decide NODE wait 6h`, or force, or cancel: answer for a drain that something holds.
 
 The answer is an annotation on the NodeClaim, as a person with kubectl would write it. The draining step removes it and
 does what it says; an Event reports the result.

@@ -27,8 +27,8 @@ export function showRollouts(found) {
   $("rollouts-part").hidden = !found.length;
   put("rollouts", found.map(rollout));
 }
-/* A drain that asks has several answers: each is a command of its own. */
+/* A drain that asks has another answer beside the one that is named: each is a command of its own. */
 export function answers(command) {
-  const found = /^(dovetail decide \S+) (\S.*\|.*)$/.exec(command);
-  return found ? make("span", { class: "answers" }, found[2].split("|").map(each => typed(`${found[1]} ${each}`))) : typed(command);
+  const found = /^(dovetail decide \S+) wait \S+$/.exec(command);
+  return found ? make("span", { class: "answers" }, typed(command), typed(`${found[1]} force`)) : typed(command);
 }
