@@ -109,6 +109,7 @@ class Settings(BaseModel):
     flight_megabytes: int = Field(500, alias="DOVETAIL_FLIGHTS_MEGABYTES", gt=0)
     max_history: int = Field(0, alias="DOVETAIL_MAX_HISTORY")  # tests: renew the Scheduler this often
     namespace: str = Field("kube-system", alias="SYSTEM_NAMESPACE")  # where the ConfigMap of shortages is
+    lease_namespace: str = Field("", alias="LEADER_ELECTION_NAMESPACE")  # of a Karpenter that is installed elsewhere
     cluster_endpoint: str = Field("", alias="CLUSTER_ENDPOINT")
     cluster_ca_bundle: str = Field("", alias="CLUSTER_CA_BUNDLE")
     build: str = Field("", alias="TEMPORAL_WORKER_BUILD_ID")

@@ -61,10 +61,6 @@ WITHOUT_EFFECT: Final[tuple[WithoutEffect, ...]] = (
         asks_nothing=frozenset({"karpenter-leader-election"}),
     ),
     WithoutEffect(
-        variable="LEADER_ELECTION_NAMESPACE",
-        reason=f"{_LEADERLESS}; Karpenter's Lease is looked for in every namespace",
-    ),
-    WithoutEffect(
         variable="MEMORY_LIMIT",
         reason="it steers the collector of Go's memory; the pod's own limit holds",
         asks_nothing=frozenset({"-1"}),

@@ -74,7 +74,12 @@ WORDS: Final[dict[str, str]] = {
     ),
     "DOVETAIL_FLIGHTS_MEGABYTES": "how large they may grow together; the oldest are deleted",
     "DOVETAIL_MAX_HISTORY": "for tests: after how many events the Scheduler starts anew; `0`: as Temporal suggests",
-    "SYSTEM_NAMESPACE": "the namespace of the ConfigMap in which shortages of capacity are kept",
+    "SYSTEM_NAMESPACE": "the workers' own namespace, where the ConfigMap of shortages of capacity is",
+    "LEADER_ELECTION_NAMESPACE": (
+        "the namespace of Karpenter's Lease where it is neither `karpenter`, `kube-system` nor the workers' own: no "
+        "step is taken while the Lease `karpenter-leader-election` is held in one of these, and in no other does it "
+        "count. Who may write Leases there stops every worker"
+    ),
     "CLUSTER_ENDPOINT": "where new nodes find the API server, an absolute URL; without it the cloud is asked",
     "CLUSTER_CA_BUNDLE": (
         "the certificate by which new nodes know the API server, base64; without it the worker's own. Part of a "

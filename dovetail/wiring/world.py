@@ -83,6 +83,7 @@ class World:
     supposed: SupposedClasses | None = None  # None: the cloud cannot say what a changed class would mean
     rehearsal: Rehearsal | None = None  # None: the cloud can only be asked by doing
     metrics: Metrics | None = None  # None: the settings name no Prometheus
+    lease_elsewhere: Callable[[], str] = str  # a Karpenter's Lease in a namespace that does not count; empty: none
 
 
 # The process that moves a simulated world: python -m, with the file.
@@ -191,6 +192,7 @@ async def _real(settings: Settings) -> World:
         context=settings.context or None,
         agent=user_agent(),
         read_only=settings.beside_karpenter,
+        lease_namespaces=(settings.namespace, settings.lease_namespace),
     )
     provider = settings.provider
     kube = await KubeAdapter.connect(
@@ -295,6 +297,7 @@ def _world_of(settings: Settings, kube: KubeAdapter, opened: OpenCloud) -> World
         supposed=opened.supposed,
         rehearsal=opened.rehearsal,
         metrics=metrics_of(settings),
+        lease_elsewhere=kube.karpenter.elsewhere,
     )
 
 

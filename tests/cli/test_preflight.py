@@ -1,13 +1,15 @@
 """`dovetail doctor --preflight`: what can be known before anything of ours runs."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from dovetail.answers.doctor.doctor import preflight
-from dovetail.answers.doctor.preflight import rights_check
+from dovetail.answers.doctor.preflight import preflight_checks, rights_check
 from dovetail.answers.doctor.text import doctor_text
 from dovetail.ports.cloud import Rehearsed
+from dovetail.wiring.world import open_world
 from tests.cli.worlds import a_ready_pool, a_world, settings_of
 
 
@@ -51,3 +53,14 @@ def test_what_cannot_be_said_beforehand_is_a_warning_and_neither_a_failure_nor_a
     assert found.found.startswith(
         "dry runs allowed: ec2:RunInstances; cannot be said beforehand: ec2:TerminateInstances"
     )
+
+
+async def test_a_lease_that_may_be_anybody_s_is_told_and_a_person_judges_it(tmp_path: Path) -> None:
+    world = await open_world(settings_of(a_world(tmp_path, a_ready_pool())))
+    words = "a Lease karpenter-leader-election is held in namespace team"
+    beside = await preflight_checks(replace(world, lease_elsewhere=lambda: words))
+    alone = await preflight_checks(world)
+
+    found = {check.found: check.verdict for check in (*beside, *alone) if check.name == "alone"}
+    assert found == {words: "warns", "no Karpenter runs in this cluster": "holds"}
+    await world.close()

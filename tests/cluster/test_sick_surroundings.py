@@ -9,6 +9,7 @@ import urllib.request
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, fields
+from functools import partial
 from pathlib import Path
 
 import orjson
@@ -17,6 +18,7 @@ import pytest
 from dovetail.model.values.json import Json
 from dovetail.model.values.time import format_time
 from testbed.faults import Fault, HttpProxy, TcpProxy, paused, skewed
+from testbed.plane.api import ApiClient
 from testbed.up import Everything
 from testing.cluster.ground import Ground
 from testing.cluster.objects import DEPLOYMENTS, deployment, node_pool
@@ -24,6 +26,7 @@ from tests.cluster.system.scenes import gone, settle
 
 pytestmark = pytest.mark.cluster
 
+ROLE_BINDINGS = "/apis/rbac.authorization.k8s.io/v1/namespaces/{}/rolebindings"
 LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases"
 
 
@@ -179,6 +182,27 @@ async def test_a_worker_stands_aside_while_a_karpenter_runs(ground: Ground) -> N
         await ground.until(lambda: ground.settled(1), 90, "the pod runs")
 
 
+async def test_a_lease_of_a_tenant_stops_nothing(ground: Ground) -> None:
+    """Whoever may edit a namespace may write Leases in it, also one of Karpenter's name: launches go on beside it."""
+    path = "/apis/coordination.k8s.io/v1/namespaces/team/leases"
+    team = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "team"}}
+    assert (await ground.api.post("/api/v1/namespaces", team)).status == 201
+    assert (await ground.api.post(ROLE_BINDINGS.format("team"), _edit("mallory"))).status == 201
+    mallory = Path(ground.environment_of("mallory")["KUBECONFIG"])
+    async with hurt(ground) as sick, ApiClient(mallory) as tenant:
+        try:
+            await ground.until(partial(_made, tenant, path), 60, "mallory may write Leases in that namespace")
+            assert (await tenant.post(LEASES, _lease())).status == 403
+            sick.start_worker()
+            await settle(ground, 1)
+            assert (await sick.readyz())[0] == 200
+            _, said = await ground.dovetail("doctor")
+            [line] = [line for line in said.splitlines() if " alone " in line]
+            assert line.startswith("WARN") and "in namespace team" in " ".join(said.split())
+        finally:
+            await ground.api.delete("/api/v1/namespaces/team")
+
+
 @pytest.mark.soak
 async def test_beside_a_karpenter_a_worker_may_look_and_writes_nothing(ground: Ground) -> None:
     """A Karpenter has taken the cluster over again; what Dovetail would do with one more pod is a question."""
@@ -273,11 +297,26 @@ async def _event(ground: Ground, reason: str) -> bool:
     return any(e["reason"] == reason and e["involvedObject"]["kind"] == "NodePool" for e in events)
 
 
+async def _made(client: ApiClient, path: str) -> bool:
+    return (await client.post(path, _lease())).status == 201
+
+
+def _edit(user: str) -> Json:
+    group = "rbac.authorization.k8s.io"
+    return {
+        "apiVersion": f"{group}/v1",
+        "kind": "RoleBinding",
+        "metadata": {"name": user},
+        "roleRef": {"apiGroup": group, "kind": "ClusterRole", "name": "edit"},
+        "subjects": [{"apiGroup": group, "kind": "User", "name": user}],
+    }
+
+
 def _lease() -> Json:
     now = format_time(time.time()).replace("Z", ".000000Z")
     return {
         "apiVersion": "coordination.k8s.io/v1",
         "kind": "Lease",
         "metadata": {"name": "karpenter-leader-election"},
-        "spec": {"holderIdentity": "karpenter-0_a", "leaseDurationSeconds": 600, "renewTime": now},
+        "spec": {"holderIdentity": "karpenter-0_a", "leaseDurationSeconds": 300, "renewTime": now},
     }

@@ -99,7 +99,8 @@ class KubeAdapter:
         watch runs in a thread of its own."""
         clock = ServerClock()
         client = Client(address, observe, clock)
-        karpenter, identity = KarpenterLease(client, clock.now, expected=address.read_only), ClusterIdentity(client)
+        identity = ClusterIdentity(client)
+        karpenter = KarpenterLease(client, clock.now, own=address.lease_namespaces, expected=address.read_only)
         version = Request(method="GET", path="/version", subject="cluster")
         try:
             await client.open()

@@ -35,6 +35,7 @@ class ClusterAddress:
     context: str | None = None
     agent: str = field(default_factory=user_agent)
     read_only: bool = False  # every request that would write is refused here
+    lease_namespaces: tuple[str, ...] = ()  # where a Karpenter's Lease counts beside kube-system and karpenter
 
     async def load(self) -> Any:
         """The library's configuration for it; Misconfigured if there is none."""

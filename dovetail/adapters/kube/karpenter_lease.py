@@ -2,15 +2,19 @@
 
 Two controllers on the same NodeClaims launch two instances for each and disrupt beyond the budgets. A leader that ends
 releases its Lease, that of a killed one expires after fifteen seconds; after both we may act.
+
+Whoever may `edit` a namespace may write a Lease of any name there, and would stop every worker with it. So only the
+namespaces count in which a Karpenter is installed and that no tenant has. One that is seen elsewhere is told, no more.
 """
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Final
 
 from dovetail.adapters.kube.client import Client
 from dovetail.adapters.kube.requests import Request
+from dovetail.model.names import SYSTEM_NAMESPACE
 from dovetail.model.values.json import Json
 from dovetail.model.values.time import time_or_none
 from dovetail.ports.failures import Failure, Forbidden
@@ -18,10 +22,14 @@ from dovetail.ports.failures import Failure, Forbidden
 _log = logging.getLogger(__name__)
 
 NAME: Final = "karpenter-leader-election"  # the default of its setting LEADER_ELECTION_NAME
+NAMESPACES: Final = frozenset({SYSTEM_NAMESPACE, "karpenter"})  # where its guides install it
 LOOK_SECONDS: Final = 60.0
 LOOK_AGAIN_SECONDS: Final = 5.0  # while one runs: as soon as it has ended, we go on
 _DEFAULT_DURATION: Final = 15.0
+_LONGEST: Final = 300.0  # no leader asks for more: nobody could take over for that long
 _LATE: Final = 15.0  # a leader that has missed a renewal or two may still act
+_AHEAD: Final = 60.0  # as far as a leader's clock may be ahead of the API server's
+_NAMED: Final = 3  # of the namespaces in a line
 
 _REQUEST: Final = Request(
     method="GET",
@@ -32,17 +40,31 @@ _REQUEST: Final = Request(
 
 
 class KarpenterLease:
-    """Looks at the Lease, in any namespace. `expected`: we write nothing, so that a Karpenter may run as well."""
+    """Looks at the Lease. `own`: further namespaces that count, ours and the one that a setting names. `expected`: we
+    write nothing, so that a Karpenter may run as well."""
 
-    def __init__(self, client: Client, now: Callable[[], float], *, expected: bool = False) -> None:
+    def __init__(
+        self, client: Client, now: Callable[[], float], *, own: Iterable[str] = (), expected: bool = False
+    ) -> None:
         self._client, self._now, self._expected = client, now, expected
+        self._namespaces = NAMESPACES.union(own) - {""}
         self.holder = ""  # who leads, and where; empty: nobody
+        self._elsewhere: tuple[str, ...] = ()
 
     def trouble(self) -> str:
         """Why nothing may be done here; empty if no Karpenter runs."""
         if not self.holder or self._expected:
             return ""
         return f"Karpenter runs in this cluster ({self.holder}): stop it, or stop Dovetail"
+
+    def elsewhere(self) -> str:
+        """The namespaces that do not count in which such a Lease is held; empty if there are none."""
+        if not self._elsewhere:
+            return ""
+        named, more = ", ".join(self._elsewhere[:_NAMED]), len(self._elsewhere) - _NAMED
+        rest = f" and {more} more" if more > 0 else ""
+        counted = ", ".join(sorted(self._namespaces))
+        return f"a Lease {NAME} is held in namespace {named}{rest}, and stops nobody: only those in {counted} do"
 
     async def look(self) -> None:
         """Look now. If the server cannot be asked, the last answer counts."""
@@ -54,12 +76,19 @@ class KarpenterLease:
         except Failure as failure:
             _log.debug("cannot find out whether a Karpenter runs beside this worker: %s", failure)
             return
-        holders = [_holder(lease) for lease in answer.body.get("items") or () if self._is_held(lease.get("spec") or {})]
+        held = [lease for lease in answer.body.get("items") or () if self._is_held(lease.get("spec") or {})]
+        self._log_elsewhere({_namespace(lease) for lease in held} - self._namespaces)
+        holders = [_holder(lease) for lease in held if _namespace(lease) in self._namespaces]
         before, self.holder = self.holder, ", ".join(sorted(holders))
         if self.holder and not before:
             self._log_karpenter()
         elif before and not self.holder:
             _log.info("Karpenter has ended; this worker continues%s", " looking only" if self._expected else "")
+
+    def _log_elsewhere(self, namespaces: set[str]) -> None:
+        before, self._elsewhere = self._elsewhere, tuple(sorted(namespaces))
+        if self._elsewhere and self._elsewhere != before:
+            _log.warning("%s; where a Karpenter does run there, name it in LEADER_ELECTION_NAMESPACE", self.elsewhere())
 
     def _log_karpenter(self) -> None:
         if self._expected:
@@ -76,8 +105,14 @@ class KarpenterLease:
         renewed = time_or_none(str(spec.get("renewTime") or ""))
         lasts = spec.get("leaseDurationSeconds")
         duration = float(lasts) if isinstance(lasts, int) and lasts > 0 else _DEFAULT_DURATION
-        return bool(spec.get("holderIdentity")) and renewed is not None and self._now() < renewed + duration + _LATE
+        if not spec.get("holderIdentity") or renewed is None or duration > _LONGEST:
+            return False
+        return renewed - _AHEAD <= self._now() < renewed + duration + _LATE
+
+
+def _namespace(lease: Json) -> str:
+    return str(lease["metadata"].get("namespace", ""))
 
 
 def _holder(lease: Json) -> str:
-    return f"{lease['spec']['holderIdentity']} in namespace {lease['metadata'].get('namespace', '')}"
+    return f"{lease['spec']['holderIdentity']} in namespace {_namespace(lease)}"

@@ -76,8 +76,15 @@ def _fitness(world: World) -> Check:
     """Whether a worker that sees the same as we do would act."""
     why = world.why_unfit()
     if not why:
-        return fine("alone", "no Karpenter runs in this cluster")
+        return no_karpenter(world)
     return failed("alone", why, "until then no worker takes a step; Events on the NodePools say so")
+
+
+def no_karpenter(world: World) -> Check:
+    """None is seen where one counts. A Lease elsewhere may be anybody's, so a person must judge it."""
+    if elsewhere := world.lease_elsewhere():
+        return warned("alone", elsewhere, "if a Karpenter runs there, stop it, or set LEADER_ELECTION_NAMESPACE")
+    return fine("alone", "no Karpenter runs in this cluster")
 
 
 def _rights(facts: ClusterFacts) -> Check:

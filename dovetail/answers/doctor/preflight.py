@@ -8,7 +8,7 @@ import asyncio
 from typing import Final
 
 from dovetail.answers.doctor.before_v1 import old_objects_checks
-from dovetail.answers.doctor.cluster import CLOUD_SECONDS, clock_check, cloud_check, kinds_check
+from dovetail.answers.doctor.cluster import CLOUD_SECONDS, clock_check, cloud_check, kinds_check, no_karpenter
 from dovetail.answers.doctor.findings import Check, failed, fine, rest_skipped, skipped, warned
 from dovetail.answers.wording import shown
 from dovetail.ports.cloud import Rehearsed
@@ -46,7 +46,7 @@ def _alone(world: World) -> Check:
     """Two programs that plan the same nodes would undo each other's work."""
     why = world.why_unfit()
     if not why:
-        return fine("alone", "no Karpenter runs in this cluster")
+        return no_karpenter(world)
     return warned("alone", why, "scale it to nothing first; until then no worker of ours takes a step")
 
 

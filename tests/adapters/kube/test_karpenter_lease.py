@@ -1,5 +1,7 @@
 """A Karpenter that runs in the same cluster is seen by its Lease, and so is its end."""
 
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +17,8 @@ PATH = "/apis/coordination.k8s.io/v1/leases"
 NOW = 1_790_000_100.0  # 2026-09-21T14:15:00Z
 
 
-def a_lease(**spec: Any) -> Json:
-    meta = {"name": "karpenter-leader-election", "namespace": "karpenter"}
+def a_lease(namespace: str = "karpenter", **spec: Any) -> Json:
+    meta = {"name": "karpenter-leader-election", "namespace": namespace}
     given = {
         "holderIdentity": "karpenter-abc_1",
         "leaseDurationSeconds": 15,
@@ -59,6 +61,12 @@ async def test_a_leader_is_named_until_it_gives_its_lease_up(tmp_path: Path) -> 
         ({"renewTime": "soon"}, False),
         ({"holderIdentity": None}, False),
         ({"leaseDurationSeconds": None}, True),
+        ({"leaseDurationSeconds": 300}, True),
+        ({"leaseDurationSeconds": 301}, False),  # no leader's: nobody could take over for so long
+        ({"leaseDurationSeconds": 2147483647}, False),
+        ({"renewTime": "2026-09-21T14:15:59.000000Z"}, True),  # its clock is ahead of the API server's
+        ({"renewTime": "2026-09-21T14:16:01.000000Z"}, False),  # nobody has renewed it yet
+        ({"renewTime": "2094-09-21T14:14:31.000000Z"}, False),
     ],
 )
 async def test_a_lease_that_has_run_out_or_cannot_be_read_is_nobodys(
@@ -86,3 +94,42 @@ async def test_only_a_worker_that_acts_stands_aside(tmp_path: Path, expected: bo
 
     assert lease.holder == "karpenter-abc_1 in namespace karpenter"
     assert bool(lease.trouble()) is stands_aside
+
+
+@asynccontextmanager
+async def looking(tmp_path: Path, *leases: Json, own: tuple[str, ...] = ()) -> AsyncIterator[KarpenterLease]:
+    """After one look."""
+    async with fake_server(tmp_path) as server:
+        client = Client(ClusterAddress(kubeconfig=server.kubeconfig()))
+        await client.open()
+        server.on(PATH, items(*leases))
+        lease = KarpenterLease(client, lambda: NOW, own=own)
+        await lease.look()
+        yield lease
+        await client.close()
+
+
+@pytest.mark.parametrize("namespace", ["karpenter", "kube-system", "ours", "infra"])
+async def test_a_lease_counts_where_karpenter_is_installed(tmp_path: Path, namespace: str) -> None:
+    async with looking(tmp_path, a_lease(namespace), own=("ours", "infra")) as lease:
+        assert f"karpenter-abc_1 in namespace {namespace}" in lease.trouble()
+        assert lease.elsewhere() == ""
+
+
+async def test_a_lease_of_a_tenant_stops_nobody_and_is_named(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """Whoever may edit a namespace may write one there."""
+    tenants = [a_lease(f"team-{n}", holderIdentity="\n" * 999) for n in range(5)]
+    async with looking(tmp_path, *tenants, own=("ours", "")) as lease:
+        assert lease.trouble() == ""
+        assert lease.elsewhere() == (
+            "a Lease karpenter-leader-election is held in namespace team-0, team-1, team-2 and 2 more, and stops "
+            "nobody: only those in karpenter, kube-system, ours do"
+        )
+        await lease.look()
+    [said] = [record.getMessage() for record in caplog.records]
+    assert lease.elsewhere() in said and "LEADER_ELECTION_NAMESPACE" in said
+
+
+async def test_a_tenant_hides_no_karpenter(tmp_path: Path) -> None:
+    async with looking(tmp_path, a_lease("a-team", holderIdentity="nobody"), a_lease()) as lease:
+        assert lease.holder == "karpenter-abc_1 in namespace karpenter"
