@@ -135,7 +135,8 @@ class TimeObjects(Protocol):
     """DisruptionPolicies, Freezes and NodeRollouts; their spec is a person's, their status is ours."""
 
     async def read(self, _: str) -> "TimeRules":
-        """All of them as the API server has them now; none where the kinds are not installed."""
+        """All of them as the API server has them now; none of a kind that it says is not installed. Unreachable where
+        that cannot be known: a Freeze that is not read must not be one that is not there."""
 
     async def patch_policy(self, policy: "Policy", status: "PolicyStatus") -> "Policy | None":
         """Set the whole status at the version of `policy`; None where it is gone, Conflict where it has changed."""

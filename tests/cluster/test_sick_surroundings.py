@@ -15,6 +15,9 @@ from pathlib import Path
 import orjson
 import pytest
 
+from dovetail.adapters.kube.client import Client
+from dovetail.adapters.kube.connection import ClusterAddress
+from dovetail.adapters.kube.discovery import is_absent
 from dovetail.model.values.json import Json
 from dovetail.model.values.time import format_time
 from testbed.faults import Fault, HttpProxy, TcpProxy, paused, skewed
@@ -203,6 +206,31 @@ async def test_a_lease_of_a_tenant_stops_nothing(ground: Ground) -> None:
             await ground.api.delete("/api/v1/namespaces/team")
 
 
+async def test_a_404_of_something_before_the_api_server_does_not_end_a_freeze(ground: Ground) -> None:
+    """Pods are placed, and nothing leaves."""
+    async with hurt(ground) as sick:
+        with sick.proxy.sick(Fault(path="/freezes", status=404)):
+            sick.start_worker()
+            await settle(ground, 1)
+            await sick.says(200, "Freeze: whether Freeze is installed is not known")
+            await ground.scale(0)
+            await ground.until(partial(_no_plan, ground, "whether Freeze is installed"), 60, "no disruption is planned")
+            assert len(await ground.claims()) == 1
+        await ground.until(lambda: _empty(ground), 120, "the empty node leaves once Freezes can be read")
+
+
+async def test_what_the_server_tells_of_itself_says_which_kinds_it_has(ground: Ground) -> None:
+    client = Client(ClusterAddress(kubeconfig=Path(ground.everything.environment["KUBECONFIG"])))
+    await client.open()
+    try:
+        for path in ("dovetail.sh/v1alpha1/freezes", "resource.k8s.io/v1/deviceclasses", "apps/v1/deployments"):
+            assert not await is_absent(client, f"/apis/{path}")
+        for path in ("dovetail.sh/v1alpha1/thaws", "dovetail.sh/v9/freezes", "nobody.example/v1/things"):
+            assert await is_absent(client, f"/apis/{path}")
+    finally:
+        await client.close()
+
+
 @pytest.mark.soak
 async def test_beside_a_karpenter_a_worker_may_look_and_writes_nothing(ground: Ground) -> None:
     """A Karpenter has taken the cluster over again; what Dovetail would do with one more pod is a question."""
@@ -295,6 +323,15 @@ async def _met(proxy: HttpProxy, fault: Fault) -> bool:
 async def _event(ground: Ground, reason: str) -> bool:
     events = (await ground.api.get("/api/v1/events")).body.get("items") or []
     return any(e["reason"] == reason and e["involvedObject"]["kind"] == "NodePool" for e in events)
+
+
+async def _no_plan(ground: Ground, why: str) -> bool:
+    log = (ground.everything.folder / "worker.log").read_text()
+    return any("await_disruption_plan has failed" in line and why in line for line in log.splitlines())
+
+
+async def _empty(ground: Ground) -> bool:
+    return not await ground.claims()
 
 
 async def _made(client: ApiClient, path: str) -> bool:

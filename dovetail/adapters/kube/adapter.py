@@ -135,7 +135,7 @@ class KubeAdapter:
             namespaces=KubeNamespaces(client),
             overlays=KubeNodeOverlays(client),
             buffers=KubeCapacityBuffers(client),
-            times=KubeTimeObjects(client, watch.is_absent),
+            times=KubeTimeObjects(client, watch.was_listed),
             deployments=KubeDeployments(client),
             notices=KubeNotices(client, clock.now, node_classes),
         )

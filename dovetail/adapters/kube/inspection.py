@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from dovetail.adapters.kube.client import Client
+from dovetail.adapters.kube.discovery import is_absent
 from dovetail.adapters.kube.failures import NotServed
 from dovetail.adapters.kube.paging import list_all
 from dovetail.adapters.kube.raw import KubeRawObjects
@@ -220,7 +221,7 @@ class KubeInspection:
             try:
                 found[kind.name] = [raw async for raw in list_all(self._client, kind.path, kind.name)]
             except NotServed:
-                if not kind.optional:
+                if not kind.optional or not await is_absent(self._client, kind.path):
                     raise
         return found
 

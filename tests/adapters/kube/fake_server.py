@@ -43,6 +43,23 @@ def streams(*parts: Json | bytes, hang: bool = True) -> Reply:
     return reply
 
 
+def discovery(*paths: str) -> dict[str, Reply]:
+    """What a server with the kinds at these paths tells of itself, by path."""
+    kinds: dict[str, list[str]] = {"/apis/apps/v1": ["deployments"]}
+    for path in paths:
+        version, _, plural = path.rpartition("/")
+        kinds.setdefault(version, []).append(plural)
+    groups = [
+        {"name": version.split("/")[2], "versions": [{"groupVersion": version.removeprefix("/apis/")}]}
+        for version in kinds
+    ]
+    told: dict[str, Json] = {"/apis": {"kind": "APIGroupList", "apiVersion": "v1", "groups": groups}}
+    for version, plurals in kinds.items():
+        named = [{"name": plural} for plural in plurals]
+        told[version] = {"kind": "APIResourceList", "groupVersion": version, "resources": named}
+    return {path: says(200, body) for path, body in told.items()}
+
+
 class FakeServer:
     """Listens on loopback; remembers what it was asked."""
 
@@ -55,6 +72,10 @@ class FakeServer:
     def on(self, path: str, *replies: Reply) -> None:
         """What to answer there, one after the other."""
         self._replies[path] = list(replies)
+
+    def serves(self, *paths: str) -> None:
+        """Its discovery names the kinds at these paths and no others of their groups."""
+        self._replies.update({path: [reply] for path, reply in discovery(*paths).items()})
 
     def kubeconfig(self, token: str = "") -> Path:
         """A file that leads here."""

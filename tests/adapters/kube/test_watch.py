@@ -263,6 +263,7 @@ class TestWhatIsMissing:
 
     async def test_an_optional_kind_that_is_not_installed_leaves_the_view_usable(self, tmp_path: Path) -> None:
         async with fake_server(tmp_path) as server:
+            server.serves()
             server.on(PATH, says(200, a_list(10)))
             server.on(f"{PATH}?watch", streams())
             async with watching(server, (NODE, NODE_CLASS)) as watched:
@@ -272,16 +273,59 @@ class TestWhatIsMissing:
                     f"EC2NodeClass is not installed: the server has nothing at {NODE_CLASS.path}",
                 )
 
-    async def test_an_optional_kind_that_is_removed_takes_its_objects_with_it(self, tmp_path: Path) -> None:
+    async def test_an_optional_kind_is_found_once_it_is_installed(self, tmp_path: Path) -> None:
+        async with fake_server(tmp_path) as server:
+            server.serves()
+            async with watching(server, (NODE_CLASS,)) as watched:
+                await watched.until(lambda: watched.watch.troubles() and watched.watch.problem() == "")
+                server.on(NODE_CLASS.path, says(200, a_list(10, a_thing("default", 3))))
+                server.on(f"{NODE_CLASS.path}?watch", streams())
+                await watched.until(lambda: watched.cache.objects("EC2NodeClass") and not watched.watch.troubles())
+
+    @pytest.mark.parametrize(
+        ("status", "body"),
+        [
+            (404, b"404 page not found"),
+            (503, {"kind": "Status", "message": "away"}),
+            (200, b"<html>Sign in</html>"),
+            (200, {"kind": "APIGroupList", "groups": []}),
+            (200, {"kind": "APIGroupList"}),
+            (200, {"kind": "Status", "groups": [{"versions": [{"groupVersion": "apps/v1"}]}]}),
+        ],
+    )
+    async def test_a_404_alone_does_not_make_an_optional_kind_absent(
+        self, tmp_path: Path, status: int, body: Json | bytes
+    ) -> None:
+        async with fake_server(tmp_path) as server:
+            server.on("/apis", says(status, body))
+            async with watching(server, (NODE_CLASS,)) as watched:
+                await watched.until(lambda: watched.watch.troubles() and len(server.asked) > 5)
+                assert watched.watch.problem() == (
+                    "EC2NodeClass: whether EC2NodeClass is installed is not known: "
+                    f"the server has nothing at {NODE_CLASS.path}, and does not say so"
+                )
+
+    async def test_a_kind_that_discovery_names_is_not_absent_for_a_404(self, tmp_path: Path) -> None:
+        async with fake_server(tmp_path) as server:
+            server.serves(NODE_CLASS.path)
+            async with watching(server, (NODE_CLASS,)) as watched:
+                await watched.until(lambda: "does not say so" in watched.watch.problem())
+                server.serves("/apis/karpenter.k8s.aws/v1/others")
+                await watched.until(lambda: watched.watch.problem() == "")
+                server.on("/apis", says(404))
+                await watched.until(lambda: "does not say so" in watched.watch.problem())
+
+    async def test_an_optional_kind_that_was_there_keeps_its_objects_and_is_not_trusted(self, tmp_path: Path) -> None:
         async with fake_server(tmp_path) as server:
             server.on(NODE_CLASS.path, says(200, a_list(10, a_thing("default", 3))))
             server.on(f"{NODE_CLASS.path}?watch", streams(error(410)))
             async with watching(server, (NODE_CLASS,)) as watched:
                 await watched.until(lambda: watched.cache.objects("EC2NodeClass"))
+                server.serves()
                 server.on(NODE_CLASS.path, says(404))
 
-                await watched.until(lambda: not watched.cache.objects("EC2NodeClass"))
-                assert watched.watch.problem() == ""
+                await watched.until(lambda: "was installed, and now" in watched.watch.problem())
+                assert list(watched.cache.objects("EC2NodeClass")) == ["default"]
 
     async def test_a_missing_right_is_named(self, tmp_path: Path) -> None:
         message = 'nodes is forbidden: User "x" cannot list resource "nodes" in API group "" at the cluster scope'

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import TypeVar
 
+from dovetail.adapters.kube.discovery import is_absent
 from dovetail.adapters.kube.failures import CONFLICT, NotServed
 from dovetail.adapters.kube.objects.collection import Collection
 from dovetail.adapters.kube.paging import list_all
@@ -23,16 +24,17 @@ from dovetail.model.nodes import Condition
 from dovetail.model.rules.policies import Freeze, Policy, PolicyStatus, TimeRules
 from dovetail.model.rules.rollout_approvals import Approval
 from dovetail.model.rules.rollouts import Intent, NewRollout, Rollout, RolloutStatus
+from dovetail.ports.failures import Unreachable
 
 Named = TypeVar("Named", Policy, Freeze, Rollout)
 
 
 class KubeTimeObjects:
-    """All three kinds on the API server. `is_absent`: whether the watch has found that a kind is not installed; marks
-    then do not ask for it."""
+    """All three kinds on the API server. `was_listed`: whether the watch has found a kind installed; then a 404 does
+    not mean that there is none of it."""
 
-    def __init__(self, client: Caller, is_absent: Callable[[str], bool]) -> None:
-        self._client, self._is_absent = client, is_absent
+    def __init__(self, client: Caller, was_listed: Callable[[str], bool]) -> None:
+        self._client, self._was_listed = client, was_listed
         self._policies = Collection[Policy](client, DISRUPTION_POLICY.name, DISRUPTION_POLICY.path, parse_policy)
         self._freezes = Collection[Freeze](client, FREEZE.name, FREEZE.path, parse_freeze)
         self._rollouts = Collection[Rollout](client, NODE_ROLLOUT.name, NODE_ROLLOUT.path, parse_rollout)
@@ -69,9 +71,9 @@ class KubeTimeObjects:
         return await self._rollouts.patch(rollout, {"spec": {"approval": render_approval(approval)}})
 
     async def _list(self, kind: Kind, collection: Collection[Named]) -> list[Named]:
-        if self._is_absent(kind.name):
-            return []
         try:
             return [parsed(collection.parse, raw) async for raw in list_all(self._client, kind.path, kind.name)]
-        except NotServed:
+        except NotServed as failure:
+            if self._was_listed(kind.name) or not await is_absent(self._client, kind.path):
+                raise Unreachable(kind.name, f"it is not known which there are: {failure}") from failure
             return []

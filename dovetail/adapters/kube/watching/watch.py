@@ -15,6 +15,7 @@ from typing import Any, Final
 import orjson
 
 from dovetail.adapters.kube.client import Client
+from dovetail.adapters.kube.discovery import is_absent
 from dovetail.adapters.kube.failures import Answer, Expired, NotServed, failure_of
 from dovetail.adapters.kube.paging import pages
 from dovetail.adapters.kube.requests import Request
@@ -59,7 +60,7 @@ class Stream:
                     self._broke(str(expired))
                     await self._back_off()
             except (NotServed, Forbidden) as failure:
-                self._refused(failure)
+                await self._refused(failure)
                 await asyncio.sleep(_REFUSED_SECONDS)
             except Failure as failure:
                 self._broke(str(failure))
@@ -137,18 +138,29 @@ class Stream:
         if was_bad:
             self._cache.poke()
 
-    def _refused(self, failure: Failure) -> None:
-        """The kind is not served, or we may not read it: what the cache holds of it can no longer be trusted."""
+    async def _refused(self, failure: Failure) -> None:
+        """The kind is not served, or we may not read it: what the cache holds of it can no longer be trusted. An
+        optional kind is absent only if it has never been listed and discovery says so: one that has been may have
+        objects still, and a 404 may be a proxy's."""
         self._version = 0
         self.health.refused = True
         if isinstance(failure, Forbidden):
             self._broke(str(failure))
             return
-        self._broke(f"{self._kind.name} is not installed: the server has nothing at {self._kind.path}")
-        if self._kind.optional and not self.health.absent:
-            self._cache.replace(self._kind.name, [], 0)
-            self.health.absent = True
-            self._cache.poke()
+        nothing = f"the server has nothing at {self._kind.path}"
+        if not self._kind.optional:
+            self._broke(f"{self._kind.name} is not installed: {nothing}")
+        elif self.health.listed:
+            self._broke(f"{self._kind.name} was installed, and now {nothing}: restart the workers if it was removed")
+        elif await is_absent(self._client, self._kind.path):
+            self._broke(f"{self._kind.name} is not installed: {nothing}")
+            if not self.health.absent:
+                self._cache.replace(self._kind.name, [], 0)
+                self.health.absent = True
+                self._cache.poke()
+        else:
+            self.health.absent = False
+            self._broke(f"whether {self._kind.name} is installed is not known: {nothing}, and does not say so")
 
     def _broke(self, trouble: str) -> None:
         """Log what is wrong, once."""
@@ -190,9 +202,9 @@ class Watch:
         """Seconds since anything of that kind was received; 0 if it never was."""
         return self._health[kind].silent_seconds
 
-    def is_absent(self, kind: str) -> bool:
-        """Whether the server has no such kind: nothing of it can exist."""
-        return self._health[kind].absent
+    def was_listed(self, kind: str) -> bool:
+        """Whether the server has had such a kind since the watch began."""
+        return self._health[kind].listed
 
     def problem(self) -> str:
         """Why the cache as a whole cannot be trusted now; empty if it can."""
