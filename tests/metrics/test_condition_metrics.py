@@ -4,7 +4,6 @@ from typing import Any
 
 import pytest
 from opentelemetry import metrics
-from opentelemetry.sdk.metrics import MeterProvider
 from opentelemetry.sdk.metrics.export import InMemoryMetricReader
 
 from dovetail.adapters.kubernetes_json.cache import Cache
@@ -12,8 +11,11 @@ from dovetail.adapters.kubernetes_json.conditions_view import CachedConditions
 from dovetail.adapters.kubernetes_json.kinds import CLUSTER_KINDS, raw_kind
 from dovetail.model import names
 from dovetail.model.values.json import Json
-from dovetail.telemetry.metrics.exposition import counted
+from dovetail.telemetry.metrics.exposition import counted, left_out_samples
+from dovetail.telemetry.metrics.gauges import Sample
 from dovetail.telemetry.metrics.karpenters.condition_metrics import ConditionMetrics
+from dovetail.telemetry.metrics.scrape import MOST_SERIES, meter_provider
+from tests.metrics.text_format import read_page
 
 CLASS = ("karpenter.k8s.aws", "EC2NodeClass")
 NOW = 1_767_225_700.0  # 2026-01-01T00:01:40Z
@@ -25,7 +27,7 @@ class Scraped:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.reader = InMemoryMetricReader()
-        meter = MeterProvider(metric_readers=[self.reader]).get_meter("test")
+        meter = meter_provider([self.reader]).get_meter("test")
         monkeypatch.setattr(metrics, "get_meter", lambda _name: meter)
         self.cache = Cache((*CLUSTER_KINDS, raw_kind(CLASS[1], "/apis/karpenter.k8s.aws/v1/ec2nodeclasses")))
         self.metrics = ConditionMetrics(CachedConditions(self.cache), [CLASS], lambda: NOW)
@@ -39,6 +41,9 @@ class Scraped:
         spec = {"nodeClassRef": reference, "requirements": []}
         body = {"metadata": meta, "spec": spec, "status": {"conditions": list(conditions)}}
         self.cache.apply(kind, body, deleted=deleted)
+
+    def left_out(self) -> list[Sample]:
+        return [*left_out_samples(self.reader.get_metrics_data())]
 
     def lines(self) -> list[str]:
         lines = [*counted(self.reader.get_metrics_data())]
@@ -125,3 +130,41 @@ def test_nodes_have_no_older_names_and_no_family_stands_twice(scraped: Scraped) 
     assert not [line for line in lines if 'kind="Node"' in line]
     families = [line.split()[2] for line in lines if line.startswith("# TYPE")]
     assert len(families) == len(set(families))
+
+
+UNKNOWN, TRUE, FALSE = "Unknown", "True", "False"
+# What the conditions of one claim go through, from its launch to its end.
+LIFE = (
+    [("Launched", UNKNOWN, "Awaiting"), ("Registered", UNKNOWN, "Awaiting"), ("Initialized", UNKNOWN, "Awaiting")],
+    [("Launched", TRUE, "Launched"), ("Registered", FALSE, "NodeNotFound"), ("Ready", UNKNOWN, "Dependents")],
+    [("Launched", TRUE, "Launched"), ("Registered", TRUE, "Registered"), ("Initialized", FALSE, "NodeNotReady")],
+    [("Initialized", TRUE, "Initialized"), ("Ready", TRUE, "Ready"), ("Consolidatable", TRUE, "Consolidatable")],
+    [("Consolidatable", FALSE, "NotConsolidatable"), ("Drifted", TRUE, "NodePoolDrifted")],
+    [("DisruptionReason", TRUE, "Drifted"), ("Drained", UNKNOWN, "Draining")],
+    [("Drained", TRUE, "Drained"), ("VolumesDetached", TRUE, "Detached"), ("InstanceTerminating", TRUE, "Ended")],
+)
+
+
+def live_and_leave(scraped: Scraped, pool: str) -> None:
+    """A claim of that pool comes and goes."""
+    labels = {f"{CLASS[0]}/ec2nodeclass": f"class-{pool}", names.NODE_POOL: pool}
+    for stage in LIFE:
+        conditions = [{**a_condition(status, BORN, reason), "type": kind} for kind, status, reason in stage]
+        scraped.hear("NodeClaim", f"claim-{pool}", *conditions, labels=labels)
+    scraped.hear("NodeClaim", f"claim-{pool}", labels=labels, deleted=True, deletionTimestamp=BORN)
+
+
+@pytest.mark.slow
+def test_prometheus_reads_the_page_however_many_pools_have_been(scraped: Scraped) -> None:
+    """The SDK folds what is beyond its limit into a series whose label has dots; Prometheus then takes nothing."""
+    for number in range(2_000):
+        live_and_leave(scraped, f"team-{number}")
+
+    found = read_page(scraped.lines())
+    beyond = {dict(sample.labels)["metric"]: sample.value for sample in scraped.left_out()}
+
+    name = "operator_nodeclaim_status_condition_transitions_total"
+    counts = [value for (family, _), value in found.items() if family == name]
+    assert len(counts) == MOST_SERIES and set(counts) == {1.0}
+    assert sum(counts) + beyond[name] == 2_000 * len({(k, s, r) for stage in LIFE for k, s, r in stage})
+    assert not any("overflow" in label for _, labels in found for label, _ in labels)

@@ -8,8 +8,10 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from itertools import accumulate, groupby
 from math import isfinite, isnan
+from typing import Final, TypeAlias
 
 from opentelemetry.sdk.metrics.export import (
+    ExponentialHistogramDataPoint,
     Gauge,
     Histogram,
     HistogramDataPoint,
@@ -22,7 +24,11 @@ from opentelemetry.sdk.metrics.export import (
 from dovetail.telemetry.metrics.gauges import HELP, Sample
 from dovetail.telemetry.metrics.instruments import PREFIX
 
+DataPoint: TypeAlias = NumberDataPoint | HistogramDataPoint | ExponentialHistogramDataPoint
+
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+
+OVERFLOW: Final = "otel.metric.overflow"  # the label of the one series in which the SDK folds what is beyond a limit
 
 _PLAIN = re.compile(r"[^\\\"\n]*").fullmatch
 
@@ -42,21 +48,40 @@ def _family(metric: Metric) -> Iterator[str]:
     match metric.data:
         case Sum():
             yield from head(metric.name, metric.description or "", "counter")
-            for number in metric.data.data_points:
+            for number in _points(metric):
                 assert isinstance(number, NumberDataPoint)
                 yield line(metric.name, _labels(number.attributes), number.value)
         case Histogram():
             yield from head(metric.name, metric.description or "", "histogram")
-            for point in metric.data.data_points:
+            for point in _points(metric):
                 assert isinstance(point, HistogramDataPoint)
                 yield from _histogram(metric.name, point)
         case Gauge():
             yield from head(metric.name, metric.description or "", "gauge")
-            for number in metric.data.data_points:
+            for number in _points(metric):
                 assert isinstance(number, NumberDataPoint)
                 yield line(metric.name, _labels(number.attributes), number.value)
         case _:
             raise AssertionError(f"{metric.name}: no step makes a {type(metric.data).__name__}")
+
+
+def _points(metric: Metric) -> Iterator[DataPoint]:
+    """The series, without the one that stands for all beyond the limit: its label is no label of Prometheus', which
+    would refuse the whole page for it."""
+    return (point for point in metric.data.data_points if not _is_beyond(point))
+
+
+def _is_beyond(point: DataPoint) -> bool:
+    return OVERFLOW in (point.attributes or {})
+
+
+def left_out_samples(data: MetricsData | None) -> Iterator[Sample]:
+    """What was counted beyond the limit of series, by metric."""
+    metrics = [m for r in data.resource_metrics for s in r.scope_metrics for m in s.metrics] if data is not None else ()
+    for metric in metrics:
+        for point in filter(_is_beyond, metric.data.data_points):
+            number = point.value if isinstance(point, NumberDataPoint) else point.count
+            yield Sample(name="counts_left_out", labels=(("metric", metric.name),), value=float(number))
 
 
 def _histogram(name: str, point: HistogramDataPoint) -> Iterator[str]:

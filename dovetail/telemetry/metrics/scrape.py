@@ -15,6 +15,7 @@ from typing import Final, NamedTuple
 from opentelemetry import metrics
 from opentelemetry.sdk.metrics import MeterProvider
 from opentelemetry.sdk.metrics.export import InMemoryMetricReader, MetricReader
+from opentelemetry.sdk.metrics.view import View
 from opentelemetry.sdk.resources import Resource
 
 from dovetail.disruption.budgets.allowances import allowances
@@ -27,7 +28,7 @@ from dovetail.ports.cloud import Catalogues
 from dovetail.ports.failures import Failure
 from dovetail.ports.view import ClusterView
 from dovetail.telemetry.metrics.duties import UPKEEP, Duties
-from dovetail.telemetry.metrics.exposition import counted, measured
+from dovetail.telemetry.metrics.exposition import counted, left_out_samples, measured
 from dovetail.telemetry.metrics.gauges import HELP, Sample, cluster_and_pools, pods_by_node
 from dovetail.telemetry.metrics.instruments import OWN_PREFIX, PREFIX
 from dovetail.telemetry.metrics.karpenters.catalogue import GAUGE_LOOPS, QUANTILES
@@ -57,6 +58,10 @@ from dovetail.telemetry.metrics.sources import SOURCES, Source
 
 READS = PLACEMENT
 
+# Of one metric, for as long as the process runs: what NodePools that are gone have counted stays. A pool has about 18
+# series of the transitions of its claims' conditions, so that a thousand may come and go; the SDK's default is 2,000.
+MOST_SERIES: Final = 20_000
+
 # Upstream's metric of its Lease: here, which worker speaks for the cluster.
 LEADER_PREFIX: Final = "leader_election_"
 LEADER_NAME: Final = "karpenter-leader-election"
@@ -83,9 +88,14 @@ def gathered(blocks: Iterable[bytes]) -> Iterator[bytes]:
 def install_meters(more: Sequence[MetricReader] = (), resource: Resource | None = None) -> InMemoryMetricReader:
     """Let this process's steps count from now on; returns the reader of the counts. `more`: further readers."""
     reader = InMemoryMetricReader()
-    provider = MeterProvider(metric_readers=[reader, *more], resource=resource, shutdown_on_exit=False)
-    metrics.set_meter_provider(provider)
+    metrics.set_meter_provider(meter_provider([reader, *more], resource))
     return reader
+
+
+def meter_provider(readers: Sequence[MetricReader], resource: Resource | None = None) -> MeterProvider:
+    """What counts for these readers."""
+    views = [View(instrument_name="*", aggregation_cardinality_limit=MOST_SERIES)]
+    return MeterProvider(metric_readers=readers, resource=resource, views=views, shutdown_on_exit=False)
 
 
 class Gauges(NamedTuple):
@@ -180,7 +190,9 @@ class Scrape:
         return [name for name, loop in GAUGE_LOOPS.items() if not self.duties.has(loop)]
 
     def _parts(self, costs: tuple[Sample, ...], snapshot: Snapshot | None) -> Iterator[Iterable[str]]:
-        yield counted(self.reader.get_metrics_data(), self.left_out())
+        data = self.reader.get_metrics_data()
+        yield counted(data, self.left_out())
+        yield measured(left_out_samples(data), surroundings.HELP, OWN_PREFIX)
         yield QUANTILES.lines()
         for found in self._gauges(costs, snapshot):
             yield measured(*found)

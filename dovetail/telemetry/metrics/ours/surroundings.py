@@ -10,6 +10,10 @@ HELP: Final = {
     "watch_broken": "1 for each kind whose watch is broken: what is decided on that kind waits.",
     "clock_ahead_seconds": "How far this worker's clock is ahead of the API server's; negative: behind.",
     "worker_fit": "0 while this worker takes no step: its clock is far off, or a Karpenter runs in the same cluster.",
+    "counts_left_out": (
+        "What was counted beyond the 20,000 series that a metric may have, by `metric`: it stands in no series until "
+        "the worker is started again."
+    ),
 }
 
 
