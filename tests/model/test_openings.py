@@ -7,7 +7,8 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from dovetail.model.rules.openings import Dates, Window, edges, next_change, offset, wall_clock
+from dovetail.model.rules.openings import Dates, Timetable, Window, next_change, offset, wall_clock
+from dovetail.model.rules.policies import Policy, next_opening
 from testing.time_rules import ZONES, a_moment, a_window
 
 BERLIN = ZoneInfo("Europe/Berlin")
@@ -59,21 +60,18 @@ def test_a_night_is_an_hour_shorter_in_march_and_an_hour_longer_in_october(year:
         sunday = last - timedelta(days=(last.weekday() + 1) % 7)
         begin = datetime(sunday.year, sunday.month, sunday.day, 22, tzinfo=BERLIN) - timedelta(days=1)
         change = datetime(sunday.year, sunday.month, sunday.day, 1, tzinfo=UTC).timestamp()
-        found = [*changes(night, begin.timestamp() - 1, begin.timestamp() + 10 * HOUR)]
+        found = changes(night, BERLIN, begin.timestamp() - 1, begin.timestamp() + 10 * HOUR)
 
         assert found == [begin.timestamp(), begin.timestamp() + hours * HOUR]
         assert offset(change, BERLIN) - offset(change - 1, BERLIN) == (HOUR if month == 3 else -HOUR)
 
 
-def changes(window: Window, after: float, until: float) -> list[float]:
-    def covers(moment: float) -> bool:
-        return window.covers(wall_clock(moment, BERLIN))
-
-    found = []
-    moment = next_change(covers, edges([window], BERLIN, after), after)
-    while moment is not None and moment <= until:
+def changes(window: Window, zone: ZoneInfo, after: float, until: float) -> list[float]:
+    """When the window begins and ends, one after the other."""
+    found, moment = [], next_change([Timetable(zone, (), (window,))], after)
+    while moment is not None and moment < until:
         found.append(moment)
-        moment = next_change(covers, edges([window], BERLIN, moment), moment)
+        moment = next_change([Timetable(zone, (), (window,))], moment)
     return found
 
 
@@ -84,26 +82,66 @@ def by_minutes(window: Window, zone: ZoneInfo, after: float, until: float) -> li
 
 
 @pytest.mark.parametrize("seed", [*range(12), *[pytest.param(seed, marks=pytest.mark.soak) for seed in range(12, 400)]])
-def test_the_edges_name_every_change_that_a_scan_by_minutes_finds(seed: int) -> None:
+def test_every_change_that_a_scan_by_minutes_finds_is_named(seed: int) -> None:
     """Over two weeks, in zones with all kinds of daylight saving."""
     chosen = random.Random(seed)
     zone, window = ZoneInfo(chosen.choice(ZONES)), a_window(chosen)
     after = float(int(a_moment(chosen) // 60) * 60)
     until = after + 14 * 86_400
 
-    def covers(moment: float) -> bool:
-        return window.covers(wall_clock(moment, zone))
+    assert changes(window, zone, after, until) == by_minutes(window, zone, after, until)
 
-    found, moment = [], next_change(covers, edges([window], zone, after), after)
-    while moment is not None and moment < until:
-        found.append(moment)
-        moment = next_change(covers, edges([window], zone, moment), moment)
 
-    assert found == by_minutes(window, zone, after, until)
+def by_edges(policies: list[Policy], now: float) -> float | None:
+    """When they next open or close together: each moment of 400 days at which some window may begin or end is tried."""
+    zones = [ZoneInfo(policy.zone) for policy in policies]
+    times = {
+        second for policy in policies for each in (*policy.allow, *policy.deny) for second in (each.start, each.end)
+    }
+    known = any(policy.why_closed("Drifted", now) for policy in policies)
+    for hour in range(int(now // HOUR) * HOUR, int(now) + 400 * 24 * HOUR, HOUR // 2):
+        walls = {wall_clock(hour, zone) for zone in zones}
+        found = {hour + (second - wall) % (24 * HOUR) for second in {0, *times} for wall in walls}
+        for moment in sorted({hour, *(each for each in found if each < hour + HOUR // 2)}):
+            if moment > now and any(policy.why_closed("Drifted", moment) for policy in policies) != known:
+                return float(moment)
+    return None
+
+
+@pytest.mark.parametrize(
+    "seed", [*range(20), 60, 241, *[pytest.param(seed, marks=pytest.mark.soak) for seed in range(2000, 2400)]]
+)
+def test_policies_open_when_a_reader_of_every_edge_says_so(seed: int) -> None:
+    """Of up to three policies, each in a zone of its own, with dates that are over, that come once, or every year."""
+    chosen = random.Random(seed)
+    policies = [
+        Policy(
+            name=str(number),
+            zone=chosen.choice(ZONES),
+            allow=tuple(a_window(chosen) for _ in range(chosen.randrange(4))),
+            deny=tuple(a_window(chosen) for _ in range(chosen.randrange(3))),
+        )
+        for number in range(chosen.randrange(1, 4))
+    ]
+    now = a_moment(chosen)
+    expected = by_edges(policies, now)
+
+    assert next_opening(tuple(policies), "Drifted", now) == expected
+
+
+@pytest.mark.parametrize("day", ["02-29", "02-28/02-29", "02-29/03-01", "12-31/01-01", "02-29/02-28"])
+@pytest.mark.parametrize("now", ["2026-06-01T00:00Z", "2027-06-01T00:00Z", "2028-01-01T00:00Z"])
+def test_a_day_that_is_not_in_every_year_is_foreseen_as_it_is_judged(day: str, now: str) -> None:
+    first, _, last = day.partition("/")
+    dates = Dates(*(tuple(map(int, text.split("-"))) for text in (first, last or first)))
+    policy = Policy(name="p", deny=(Window(dates=(dates,)),))
+
+    assert next_opening((policy,), "Drifted", at(now)) == by_edges([policy], at(now))
 
 
 def test_a_change_beyond_400_days_is_not_looked_for() -> None:
     never = Window(dates=(Dates((2001, 1, 1), (2001, 1, 1)),))
     now = at("2026-06-01T00:00Z")
 
-    assert next_change(lambda m: never.covers(wall_clock(m, UTC)), edges([never], UTC, now), now) is None
+    assert next_change([Timetable(ZoneInfo("UTC"), (), (never,))], now) is None
+    assert next_change([Timetable(ZoneInfo("UTC"), (never,), ())], now) is None

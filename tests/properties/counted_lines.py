@@ -24,3 +24,21 @@ def with_lines(work: Callable[[], T]) -> tuple[T, int]:
     finally:
         sys.settrace(before)
     return found, lines
+
+
+def within_lines(most: int, work: Callable[[], T]) -> T:
+    """What the work answers; it fails as soon as it has run more lines, which may be long before its end."""
+    lines = 0
+
+    def traced(_: FrameType, event: str, __: Any) -> Any:
+        nonlocal lines
+        lines += event == "line"
+        assert lines <= most, f"more than {most} lines"
+        return traced
+
+    before = sys.gettrace()
+    sys.settrace(traced)
+    try:
+        return work()
+    finally:
+        sys.settrace(before)

@@ -4,9 +4,8 @@ Both can only say "not now". One that cannot be understood says so too, for the 
 if even these are unknown; the other pools go on.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from heapq import merge
 from math import inf
 from typing import Final
 from zoneinfo import ZoneInfo
@@ -19,13 +18,13 @@ from dovetail.model.remembered.rates import Rate
 from dovetail.model.rules.drain_rules import DrainRules
 from dovetail.model.rules.gates import GateVerdict
 from dovetail.model.rules.health import HealthRule, HealthState
-from dovetail.model.rules.openings import DAY, Window, edges, next_change, wall_clock
+from dovetail.model.rules.openings import DAY, Timetable, Window, next_change, wall_clock
 from dovetail.model.rules.rollouts import Rollout, RolloutPlan
 from dovetail.model.scheduling.selectors import matches
 from dovetail.model.values.time import format_time
 
 _MOST_FOUND: Final = 1000
-_FOUND: dict[object, tuple[float, float | None]] = {}  # by rules and reason: from when to when nothing changes
+_FOUND: dict[object, tuple[float, float | None]] = {}  # by timetables: from when to when nothing changes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,10 +107,10 @@ class Policy:
             return ""
         return "outside " + " and ".join(f"allow[{number}]" for number, _ in named)
 
-    def edges(self, reason: str, after: float) -> Iterable[int]:
-        """The moments at which that may change."""
-        windows = [window for window in (*self.allow, *self.deny) if window.names(reason)]
-        return () if self.fault or not windows else edges(windows, ZoneInfo(self.zone), after)
+    def timetable(self, reason: str) -> Timetable:
+        """Its windows for that reason."""
+        allow, deny = (tuple([each for each in found if each.names(reason)]) for found in (self.allow, self.deny))
+        return Timetable(ZoneInfo(self.zone), allow, deny)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -191,19 +190,13 @@ def closed(ours: tuple[Policy, ...], pool: NodePool, reason: str, now: float) ->
 def next_opening(policies: tuple[Policy, ...], reason: str, now: float) -> float | None:
     """When that next changes for all of them together: if they are closed now, they open; else they close.
 
-    The answer is kept until then: a year ahead is thousands of moments, and every round asks for every pool."""
-    key = (reason, tuple((policy.zone, policy.allow, policy.deny, policy.fault) for policy in policies))
-    since, until = _FOUND.get(key, (inf, None))
+    The answer is kept until then: a year ahead is hundreds of days, and every round asks for every pool."""
+    if any(policy.fault for policy in policies):
+        return None  # closed until it is changed
+    tables = tuple([policy.timetable(reason) for policy in policies])
+    since, until = _FOUND.get(tables, (inf, None))
     if not since <= now < (since + DAY if until is None else until):
         if len(_FOUND) >= _MOST_FOUND:
             _FOUND.clear()
-        since, until = _FOUND[key] = now, _next_opening(policies, reason, now)
+        since, until = _FOUND[tables] = now, next_change(tables, now)
     return until
-
-
-def _next_opening(policies: tuple[Policy, ...], reason: str, now: float) -> float | None:
-
-    def is_closed(moment: float) -> bool:
-        return any(policy.why_closed(reason, moment) for policy in policies)
-
-    return next_change(is_closed, merge(*(policy.edges(reason, now) for policy in policies)), now)
