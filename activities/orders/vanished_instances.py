@@ -1,15 +1,19 @@
 """Orphans, by the cloud's list of instances: claims whose instance has vanished, and instances without a claim.
 
-The cloud is listed every 30 s, and every 10 s after a start, when a killed worker may have left things behind. A list
+The cloud is listed every 30 s, and every 10 s after a start, when a killed worker may have left things behind. A cloud
+that hangs answers after minutes, and just then come its warnings: so the list is read beside the look, which waits for
+it no longer than half a second, and is judged by the cluster as it was when the list began. A list
 lags, so a claim is deleted only after the cloud was asked for that one instance, and an instance is terminated only
 when two lists have shown it without a claim. An API server that was restored from a backup would make every instance an
 orphan; then nothing is terminated until a person has looked, and the log and a notice on the pools say so. If half of
 all or more are lost at once, in however small a cluster, every list of a whole minute must have shown it.
 """
 
+import asyncio
 import logging
 from collections.abc import Callable
 
+from dovetail.activities.shared.every_step.heartbeats import beside
 from dovetail.activities.shared.looks.look import Look
 from dovetail.lifecycle import unfinished
 from dovetail.lifecycle.unfinished import LaunchedInstance
@@ -26,6 +30,8 @@ _log = logging.getLogger(__name__)
 LIST_SECONDS = 30.0
 FIRST_SECONDS = 10.0  # between the first lists of a process (AWS-109)
 FIRST_LISTS = 20
+PATIENCE_SECONDS = 0.5  # that a look waits for a list: most have come by then
+SOON_SECONDS = 1.0  # until it is seen whether a slow list has come
 
 
 class LostInstanceFinder:
@@ -41,15 +47,21 @@ class LostInstanceFinder:
         self.unclaimed: dict[str, float] = {}  # instances without a claim
         self.vanished: dict[str, float] = {}  # claims without an instance
         self.logged = ""
+        self.listing: asyncio.Task[list[Order]] | None = None  # while a list is under way
         self.found: list[Order] = []  # by the last list
 
     async def look(self, snapshot: Snapshot) -> Look[Order]:
         """Judge by the last list; a new one comes twice a minute, and every 10 s at first."""
-        if self.now() >= self._next:
+        if self.listing is None and self.now() >= self._next:
             self.listed = self.now()
             self.lists += 1
-            self.found = await self._look_at_list(snapshot)
-        return Look(due=[order for order in self.found if _is_needed(order, snapshot)], again=self._next)
+            self.listing = asyncio.create_task(self._look_at_list(snapshot), context=beside())
+            await asyncio.wait((self.listing,), timeout=PATIENCE_SECONDS)
+        if self.listing is not None and self.listing.done():
+            listed, self.listing = self.listing, None
+            self.found = listed.result()
+        again = self._next if self.listing is None else self.now() + SOON_SECONDS
+        return Look(due=[order for order in self.found if _is_needed(order, snapshot)], again=again)
 
     @property
     def _next(self) -> float:

@@ -8,6 +8,8 @@ from itertools import pairwise
 import pytest
 
 from dovetail.activities.orders.await_orders import AwaitOrders, _Handed
+from dovetail.activities.orders.repairs import RepairFinder
+from dovetail.activities.orders.replicas import ReplicaFinder
 from dovetail.activities.orders.vanished_instances import FIRST_LISTS, LostInstanceFinder
 from dovetail.activities.shared.looks.snapshots import Snapshots
 from dovetail.messages.orders import DeleteClaim, Order, OrdersRequest, StartOwner, TakeOffMark, TerminateOrphan
@@ -349,6 +351,76 @@ async def test_the_cloud_is_listed_twice_a_minute_and_more_often_at_first(stage:
     gaps = [later - earlier for earlier, later in pairwise(lists)]
     assert gaps[:3] == [10.0, 10.0, 10.0]
     assert gaps[FIRST_LISTS - 1 :] == [30.0] * len(gaps[FIRST_LISTS - 1 :])
+
+
+class SlowCloud(FakeCloud):
+    """A cloud whose list does not come until it is let go, as where a zone fails."""
+
+    def __init__(self, world: World) -> None:
+        super().__init__(world)
+        self.comes = asyncio.Event()
+        self.asked = 0
+
+    async def list_instances(self) -> tuple[Instance, ...]:
+        self.asked += 1
+        await self.comes.wait()
+        return await super().list_instances()
+
+
+class SilentIsSick(FakeClasses):
+    async def repair_policies(self) -> tuple[RepairPolicy, ...]:
+        return (RepairPolicy(condition="Ready", status="Unknown", toleration=600.0),)
+
+
+def ordering_of(stage: Stage, cloud: FakeCloud) -> AwaitOrders:
+    """With the finders that a worker has."""
+    classes, notices = SilentIsSick(), FakeNotices(stage.world)
+    finders = [
+        LostInstanceFinder(cloud, notices, stage.world.now),
+        RepairFinder(classes, notices, stage.world.now),
+        ReplicaFinder(stage.world.now),
+    ]
+    return AwaitOrders("c", Snapshots(FakeView(stage.world, stage.pools), classes), finders, stage.world.now)
+
+
+async def test_a_cloud_that_hangs_holds_up_no_order(stage: Stage) -> None:
+    """A zone that fails is when EC2 hangs and when ten warnings come at once, whose nodes have two minutes: their
+    terminations waited for the list, three times a minute of it."""
+    cloud = SlowCloud(stage.world)
+    sick = (Condition(type=names.READY, status="Unknown", changed=300.0),)
+    stage.world.put(
+        a_joined_claim("warned", uid="warned", node_name="", deleting_since=1000.0),
+        a_joined_claim("old", uid="old", node_name="", created=900.0, expire_after=100.0),
+        a_joined_claim("sick", uid="sick", provider_id="i-sick", node_name="sick"),
+        a_joined_node("sick", provider_id="i-sick", conditions=sick),
+    )
+
+    found = await stage.orders(ordering_of(stage, cloud))
+
+    assert cloud.asked == 1
+    assert {(type(order).__name__, getattr(order, "reason", "")) for order in found} == {
+        ("StartOwner", ""),
+        ("DeleteClaim", "expired"),
+        ("DeleteClaim", "unhealthy"),
+    }
+    assert stage.world.clock == 1000.0
+
+
+async def test_a_list_that_comes_late_is_judged_when_it_has_come(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By the cluster as it was when the list began: what was launched since is in neither."""
+    monkeypatch.setattr("dovetail.activities.orders.vanished_instances.PATIENCE_SECONDS", 0.01)
+    cloud = SlowCloud(stage.world)
+    silent = (Condition(type=names.READY, status="Unknown", changed=1000.0),)
+    stage.world.put(a_joined_claim(), a_joined_node(conditions=silent))
+    since = a_joined_claim("since", uid="since", provider_id="i-since", node_name="since")
+    stage.world.at(1030.0, lambda: stage.world.put(since))
+    stage.world.at(1040.0, cloud.comes.set)
+
+    found = await stage.orders(ordering_of(stage, cloud))
+
+    assert found == (DeleteClaim(claim=REF, reason="garbage_collected", message="its instance is gone"),)
+    assert cloud.asked == 1, "no second list is asked for while the first is under way"
+    assert 1040.0 <= stage.world.clock <= 1042.0
 
 
 async def test_a_deletion_says_how_many_pods_it_disturbs(stage: Stage) -> None:
