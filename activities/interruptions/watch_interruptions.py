@@ -2,7 +2,8 @@
 
 A message is acknowledged only after a workflow was started to answer it, or, if Temporal did not accept that, after it
 was answered directly; if a worker is killed before that, the queue delivers it again. A message that cannot be read is
-logged and thrown away, because it would hold up all others.
+logged and thrown away, because it would hold up all others. The step goes on while the queue cannot be read or messages
+cannot be answered: both are listed as failing steps, and neither is a reason to restart the worker.
 """
 
 import asyncio
@@ -19,7 +20,15 @@ from temporalio.service import RPCError
 from dovetail.activities.identity.search_attributes import attributes
 from dovetail.activities.interruptions.direct_answers import DirectAnswers
 from dovetail.activities.shared.every_step.ending import ended_by_stop
-from dovetail.activities.shared.every_step.heartbeats import beside, looked, progressed, report
+from dovetail.activities.shared.every_step.heartbeats import (
+    beside,
+    looked,
+    part_failed,
+    part_works,
+    progressed,
+    report,
+)
+from dovetail.activities.shared.every_step.step_health import READING
 from dovetail.background.supervised import stop, supervised
 from dovetail.messages.interruptions import AnswerInput, Interruption
 from dovetail.messages.workflow_ids import interruptions_id, task_queue
@@ -77,8 +86,10 @@ class WarningReader:
                 messages = await self.interruptions.receive()
                 pause = _FIRST_PAUSE
                 looked()
+                part_works(READING)
             except Failure as failure:
                 _log.warning("the queue of warnings cannot be read: %s", failure)
+                part_failed(READING, failure)
                 await asyncio.sleep(least_wait(failure) or pause)
                 pause = min(pause * 2, _LONGEST_PAUSE)
                 continue
@@ -97,7 +108,9 @@ class WarningReader:
             await self.interruptions.acknowledge([message.receipt for message in messages])
             self.seen += len(messages)
             report(f"{self.seen} messages read")
+            part_works("answering")
         except Failure as failure:
+            part_failed("answering", failure)
             _log.warning("messages could not be acknowledged and will be delivered again: %s", failure)
         finally:
             slots.release()
@@ -198,6 +211,8 @@ class InstanceChecks:
                 found = await self._interruptions.troubles()
                 await self._answer([each for each in found if (each.id, each.reason) not in self._known])
                 self._known = frozenset((each.id, each.reason) for each in found)
+                part_works("checks of instances")
             except Failure as failure:
+                part_failed("checks of instances", failure)
                 _log.warning("the checks of instances cannot be read: %s", failure)
             await asyncio.sleep(CHECK_SECONDS)

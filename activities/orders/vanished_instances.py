@@ -13,7 +13,7 @@ import asyncio
 import logging
 from collections.abc import Callable
 
-from dovetail.activities.shared.every_step.heartbeats import beside
+from dovetail.activities.shared.every_step.heartbeats import beside, part_failed, part_works
 from dovetail.activities.shared.looks.look import Look
 from dovetail.lifecycle import unfinished
 from dovetail.lifecycle.unfinished import LaunchedInstance
@@ -109,7 +109,9 @@ class LostInstanceFinder:
             instances = await self.cloud.list_instances()
         except Failure as failure:
             _log.warning("cannot list instances now: %s", failure)
+            part_failed("list of instances", failure)
             return None
+        part_works("list of instances")
         return [
             LaunchedInstance(provider_id=one.provider_id, claim_uid=one.claim_uid, launched=one.launched)
             for one in instances

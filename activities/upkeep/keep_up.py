@@ -14,7 +14,7 @@ from typing import Protocol
 
 from temporalio import activity
 
-from dovetail.activities.shared.every_step.heartbeats import beside, report
+from dovetail.activities.shared.every_step.heartbeats import beside, part_failed, part_works, report
 from dovetail.activities.shared.looks.look import Look, Write, all_due, earliest
 from dovetail.activities.shared.looks.snapshots import Snapshots
 from dovetail.activities.shared.waits.cluster_changes import ClusterSleep, quiet_after
@@ -24,7 +24,6 @@ from dovetail.model.objects.watched_kinds import FLEET, OVERLAYS
 from dovetail.model.snapshot import Snapshot
 from dovetail.ports.cloud import NodeClassUpkeep
 from dovetail.ports.failures import Conflict, Failure
-from dovetail.telemetry.metrics.ours.steps import step_failed
 
 _log = logging.getLogger(__name__)
 
@@ -80,8 +79,10 @@ class KeepUp:
             revision = self.view.revision()
             try:
                 again = await self.classes.keep()
+                part_works("NodeClasses")
             except Failure as failure:
                 _log.warning("upkeep of NodeClasses: %s", failure)
+                part_failed("NodeClasses", failure)
                 again = self.now() + CLASSES_SECONDS
             await sleep.until_changed(revision, min(until, again) - self.now(), QUIET_SECONDS)
 
@@ -141,34 +142,43 @@ async def looked(tasks: Sequence[UpkeepTask], snapshot: Snapshot) -> list[Look[W
 
 async def _look(task: UpkeepTask, snapshot: Snapshot) -> Look[Write] | None:
     """What the task finds; None where its look fails, by whatever error: the other tasks go on."""
+    name = type(task).__name__
     try:
-        return await task.look(snapshot)
-    except Failure as failure:
-        _log.warning("upkeep, %s: %s", type(task).__name__, failure)
-    except Exception:
-        _log.exception("upkeep, %s", type(task).__name__)
-        step_failed("keep_up", type(task).__name__)
-    return None
+        look = await task.look(snapshot)
+    except Exception as error:
+        _log_error(name, error)
+        part_failed(name, error)
+        return None
+    part_works(name)
+    return look
 
 
 async def _carry_out(writes: Iterable[Write]) -> int:
+    """How many were written. One that fails is made again at each look, so writes fail as one part of the step."""
     slots = asyncio.Semaphore(AT_ONCE)
-    done = await asyncio.gather(*[_one(slots, write) for write in writes])
-    return sum(done)
+    errors = await asyncio.gather(*[_one(slots, write) for write in writes])
+    wrong = [error for error in errors if error is not None and not isinstance(error, Conflict)]
+    if wrong:
+        part_failed("writes", wrong[0])
+    else:
+        part_works("writes")
+    return errors.count(None)
 
 
-async def _one(slots: asyncio.Semaphore, write: Write) -> int:
+async def _one(slots: asyncio.Semaphore, write: Write) -> Exception | None:
+    """Why it was not written; None if it was."""
     async with slots:
         try:
             await write()
-        except Conflict as conflict:
-            _log.debug("upkeep, will look again: %s", conflict)
-            return 0
-        except Failure as failure:
-            _log.warning("upkeep: %s", failure)
-            return 0
-        except Exception:
-            _log.exception("upkeep: a write failed")
-            step_failed("keep_up", "write")
-            return 0
-    return 1
+        except Exception as error:
+            _log_error("a write", error)
+            return error
+    return None
+
+
+def _log_error(what: str, error: Exception) -> None:
+    """With its trace, where nobody foresaw it."""
+    if isinstance(error, Failure):
+        _log.log(logging.DEBUG if isinstance(error, Conflict) else logging.WARNING, "upkeep, %s: %s", what, error)
+    else:
+        _log.error("upkeep, %s", what, exc_info=error)

@@ -24,6 +24,9 @@ class Interruptions(Protocol):
     async def receive(self) -> tuple[Message, ...]:
         """Wait up to 20 s for messages, at most ten. They come again after 20 s unless acknowledged."""
 
+    async def try_reading(self) -> None:
+        """Ask as `receive` does and take nothing; the failure is the one that `receive` meets."""
+
     async def acknowledge(self, receipts: Sequence[str]) -> None:
         """Delete messages; repeating is safe."""
 

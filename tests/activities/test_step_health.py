@@ -2,20 +2,34 @@
 
 import asyncio
 import math
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import timedelta
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from temporalio.testing import ActivityEnvironment
+from temporalio.worker import ExecuteActivityInput
 
+from dovetail.activities.interruptions.watch_interruptions import InstanceChecks
+from dovetail.activities.orders.vanished_instances import LostInstanceFinder
 from dovetail.activities.shared.every_step import heartbeats, step_health
+from dovetail.activities.shared.every_step.heartbeats import HeartbeatInterceptor
 from dovetail.activities.shared.every_step.step_health import FailingStep, RunningStep, StepHealth
 from dovetail.activities.shared.every_step.step_notices import StepNotices, worked_on
 from dovetail.activities.shared.every_step.temporal_errors import NotYet
+from dovetail.activities.shared.looks.look import Look, Write
 from dovetail.activities.shared.waits.cluster_changes import LONGEST_OF_SHORT_SECONDS, SHORTEST_SECONDS, ClusterSleep
+from dovetail.activities.upkeep.keep_up import KeepUp, looked
 from dovetail.messages.subjects import ClaimRef, Departure
 from dovetail.model.snapshot import Snapshot
 from dovetail.ports.failures import Failure, Forbidden, Misconfigured, NotSeenYet, Postponed, Refused, Unreachable
 from testing.fakes import FakeNotices, World
+from tests.activities.test_heartbeats import Step
 from tests.lifecycle.objects import a_pool
+
+HOUR = timedelta(hours=1)
 
 
 class Clock:
@@ -167,6 +181,110 @@ def test_a_look_that_comes_again_later_is_no_failure_and_three_failures_are_not_
     assert health.failing() == ()
     assert health.failed(health.begin("c/claim/a", "launch_instance", ClaimRef(name="a", uid="1"), 9), wait) is None
     assert health.known == {}
+
+
+async def as_a_worker_runs(step: Any, health: StepHealth, kind: str) -> None:
+    """A step of one of the loops, with what every worker puts around a step."""
+    environment = ActivityEnvironment()
+    environment.info = replace(environment.info, activity_type=kind, workflow_id="c/w", heartbeat_timeout=HOUR)
+    around = HeartbeatInterceptor(health).intercept_activity(Step())
+    await environment.run(around.execute_activity, ExecuteActivityInput(fn=step, args=(), executor=None, headers={}))
+
+
+class Sick:
+    """A cloud and a cluster that refuse whatever a long step goes on without, until they are well."""
+
+    def __init__(self) -> None:
+        self.well = False
+
+    async def answer(self, *given: object) -> Any:
+        if not self.well:
+            raise Forbidden("all", "no")
+        return ()
+
+    troubles = list_instances = answer
+
+    async def look(self, snapshot: object) -> Look[Write]:
+        await self.answer()
+        return Look()
+
+    async def keep(self) -> float:
+        await self.answer()
+        return 0.0
+
+
+async def _checks(sick: Any, turns: range) -> None:
+    left = iter([*turns[1:], 0])
+    await InstanceChecks(sick, sick.answer).run(lambda: next(left) > 0)
+
+
+async def _lists(sick: Any, turns: range) -> None:
+    world = World()
+    finder = LostInstanceFinder(sick, FakeNotices(world), world.now)
+    for _ in turns:
+        world.clock += 60.0
+        await finder.look(Snapshot(now=world.clock))
+
+
+async def _tasks(sick: Any, turns: range) -> None:
+    for _ in turns:
+        await looked([sick], Snapshot(now=0.0))
+
+
+def _upkeep(sick: Any, now: Callable[[], float] = lambda: 0.0) -> KeepUp:
+    return KeepUp(SimpleNamespace(view=StillView()), tuple, sick, now)  # type: ignore[arg-type]
+
+
+async def _writes(sick: Any, turns: range) -> None:
+    for _ in turns:
+        await _upkeep(sick).carried_out([Look(due=[sick.answer])])
+
+
+async def _classes(sick: Any, turns: range) -> None:
+    left = iter([*[0.0] * (2 * len(turns)), 9.0])
+    await _upkeep(sick, lambda: next(left, 9.0))._keep_classes(1.0)
+
+
+@pytest.mark.parametrize(
+    ("step", "kind", "part"),
+    [
+        (_checks, "watch_interruptions", "checks of instances"),
+        (_lists, "await_orders", "list of instances"),
+        (_tasks, "keep_up", "Sick"),
+        (_writes, "keep_up", "writes"),
+        (_classes, "keep_up", "NodeClasses"),
+    ],
+)
+async def test_what_a_long_step_goes_on_without_is_listed_like_a_step_until_it_works(
+    step: Any, kind: str, part: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A line of the log was all: no orphan was collected, no status written, and no alert fired, for ever."""
+    monkeypatch.setattr("dovetail.activities.interruptions.watch_interruptions.CHECK_SECONDS", 0.0)
+    health, sick = StepHealth(Clock()), Sick()
+
+    await as_a_worker_runs(lambda: step(sick, range(1, 6)), health, kind)
+    [failing] = health.failing()
+    ages = health.ages()
+    sick.well = True
+    await as_a_worker_runs(lambda: step(sick, range(1, 3)), health, kind)
+
+    assert (failing.step, failing.part, failing.failure) == (kind, part, "Forbidden")
+    assert failing.times > step_health.MANY_ATTEMPTS
+    assert ages == {}, "the loop itself is not behind because of it"
+    assert health.failing() == ()
+
+
+def test_a_loop_whose_reading_fails_is_behind_and_no_reason_to_restart_until_it_hangs() -> None:
+    clock = Clock()
+    health = StepHealth(clock)
+    step = health.begin("c/interruptions", "watch_interruptions", None, 1)
+    for _ in range(7):
+        clock.now += 100
+        health.part_failed(step, step_health.READING, Unreachable("sqs:ReceiveMessage", "no answer"))
+    assert (health.ages(), list(health.stuck())) == ({"interruptions": 700.0}, [])
+
+    clock.now += step_health.FORGOTTEN_SECONDS + 1
+    assert list(health.stuck()) == ["the loop interruptions has not come to the end of a look for 1001 s"]
 
 
 def failing(times: int = 1) -> FailingStep:

@@ -17,6 +17,7 @@ import contextlib
 import time
 from collections.abc import Iterator
 from contextvars import Context, ContextVar, copy_context
+from dataclasses import dataclass
 from itertools import count
 from typing import Any, ClassVar, Final
 
@@ -79,6 +80,38 @@ class _Progress:
 
 
 _progress: ContextVar[_Progress | None] = ContextVar("progress", default=None)
+
+
+@dataclass(frozen=True, slots=True)
+class _Whole:
+    """The running step, to which its parts and the tasks beside it belong."""
+
+    step: RunningStep
+    health: StepHealth
+    notices: StepNotices | None
+
+    def part_failed(self, part: str, error: Exception) -> None:
+        failing = self.health.part_failed(self.step, part, error)
+        if failing is not None and self.notices is not None:
+            self.notices.publish_failure(failing, None, error)
+
+
+_whole: ContextVar[_Whole | None] = ContextVar("whole", default=None)
+
+
+def part_failed(part: str, error: Exception) -> None:
+    """A part of the running step has failed, and the step goes on without it: it is listed among the steps that
+    fail."""
+    whole = _whole.get()
+    if whole is not None:
+        whole.part_failed(part, error)
+
+
+def part_works(part: str) -> None:
+    """That part of the running step has done its work: what failed in it is over."""
+    whole = _whole.get()
+    if whole is not None:
+        whole.health.part_works(whole.step, part)
 
 
 def report(text: str) -> None:
@@ -165,7 +198,7 @@ def kept() -> frozenset[str]:
 
 
 def beside() -> Context:
-    """Run a task beside the running step: the task's progress is not counted as the step's."""
+    """Run a task beside the running step: the task's progress is not counted as the step's, its failures are."""
     context = copy_context()
     context.run(_progress.set, None)
     return context
@@ -215,7 +248,7 @@ class _HeartbeatInbound(ActivityInboundInterceptor):
     async def execute_activity(self, input: ExecuteActivityInput) -> Any:
         progress, argument = _Progress(), input.args[0] if input.args else None
         step = progress.step = self._begin(argument)
-        token = _progress.set(progress)
+        token, belongs = _progress.set(progress), _whole.set(_Whole(step, self.health, self.notices))
         heartbeats = asyncio.create_task(_send_heartbeats(progress))
         _Running.count += 1
         try:
@@ -239,6 +272,7 @@ class _HeartbeatInbound(ActivityInboundInterceptor):
             with contextlib.suppress(asyncio.CancelledError):
                 await heartbeats
             _progress.reset(token)
+            _whole.reset(belongs)
 
     def _begin(self, argument: object) -> RunningStep:
         info = activity.info()

@@ -1,9 +1,10 @@
 """The health of this process's steps: when each loop last had seen everything, and what fails.
 
 A heartbeat shows that a process lives, a started attempt that Temporal has handed it out; neither shows that a step
-completes. Kept in memory. After a failure the next attempt may run in another worker, so a failure is forgotten when
-the step has not failed here again for five minutes, or once it is known to succeed elsewhere (`worker/elsewhere.py`). A
-loop counts as well as soon as it sleeps: its step completes only after up to an hour.
+completes. Where a part of a long step fails and the step goes on without it, the part is listed like a step that fails:
+otherwise nobody would learn of it. Kept in memory. After a failure the next attempt may run in another worker, so a
+failure is forgotten when the step has not failed here again for five minutes, or once it is known to succeed elsewhere
+(`worker/elsewhere.py`). A loop counts as well as soon as it sleeps: its step completes only after up to an hour.
 """
 
 import time
@@ -28,6 +29,9 @@ MANY_ATTEMPTS: Final = 3  # more failures than this in a row are shown
 FORGOTTEN_SECONDS: Final = 300.0
 WELL_SECONDS: Final = 40.0  # a loop that looked and has gone on for so long: before they work they wait 30 s at most
 STUCK_SECONDS: Final = 600.0  # a loop that has not seen everything for this long does not do its work
+
+# The part of a loop that is its look itself. While it fails the loop is behind, as it would be in a fresh process.
+READING: Final = "reading"
 
 _Key = tuple[str, str, str]
 
@@ -65,7 +69,7 @@ class RunningStep:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FailingStep:
-    """A step whose last attempt here has failed."""
+    """A step whose last attempt here has failed, or a part of one that goes on without it."""
 
     workflow_id: str
     step: str
@@ -75,10 +79,12 @@ class FailingStep:
     attempt: int  # the last one that failed here
     since: float
     last: float
+    part: str = ""  # empty: the step as a whole
 
     def line(self, now: float) -> str:
         times = "once" if self.times == 1 else f"{self.times} times in a row"
-        return f"{self.step} of {self.workflow_id} has failed {times}, last {now - self.last:.0f} s ago: {self.text}"
+        what = f"{self.step} ({self.part})" if self.part else self.step
+        return f"{what} of {self.workflow_id} has failed {times}, last {now - self.last:.0f} s ago: {self.text}"
 
 
 @dataclass(slots=True)
@@ -135,6 +141,31 @@ class StepHealth:
         step_failed(step.step, kind)
         return found
 
+    def part_failed(self, step: RunningStep, part: str, error: Exception) -> FailingStep | None:
+        """A part of a running step has failed, and the step goes on; None where it only looks again later."""
+        if is_wait(error):
+            self.part_works(step, part)
+            return None
+        before, kind, now = self._fresh().get(_of_part(step, part)), type(error).__name__, self.now()
+        found = FailingStep(
+            workflow_id=step.workflow_id,
+            step=step.step,
+            failure=kind,
+            text=(str(error) or kind)[:500],
+            times=1 if before is None else before.times + 1,
+            attempt=step.attempt,
+            since=now if before is None else before.since,
+            last=now,
+            part=part,
+        )
+        self.known[_of_part(step, part)] = found
+        step_failed(step.step, kind)
+        return found
+
+    def part_works(self, step: RunningStep, part: str) -> None:
+        """That part of the step has done its work."""
+        self.known.pop(_of_part(step, part), None)
+
     def failing(self) -> tuple[FailingStep, ...]:
         """What has failed more than three times in a row."""
         found = [one for one in self._fresh().values() if one.times > MANY_ATTEMPTS]
@@ -152,7 +183,8 @@ class StepHealth:
     def ages(self) -> dict[str, float]:
         """For how long each loop that runs or fails here has not seen everything. 0 while it sleeps."""
         now = self.now()
-        found = {LOOPS[one.step]: now - one.since for one in self._fresh().values() if one.step in LOOPS}
+        failed = [one for one in self._fresh().values() if one.step in LOOPS and not one.part]
+        found = {LOOPS[one.step]: now - one.since for one in failed}
         for step in list(self.running):
             if step.step in LOOPS:
                 found[LOOPS[step.step]] = 0.0 if step.sleeps else now - step.last_look
@@ -160,8 +192,9 @@ class StepHealth:
 
     def stuck(self) -> Iterator[str]:
         """The loops that have not seen everything for so long that a fresh process is worth a try."""
+        in_vain = {LOOPS[one.step] for one in self._fresh().values() if one.part == READING}
         for loop, age in sorted(self.ages().items()):
-            if age >= STUCK_SECONDS:
+            if age >= STUCK_SECONDS and loop not in in_vain:
                 yield f"the loop {loop} has not come to the end of a look for {age:.0f} s"
 
     def lines(self) -> list[str]:
@@ -172,6 +205,10 @@ class StepHealth:
         limit, well = self.now() - FORGOTTEN_SECONDS, {step.key for step in list(self.running) if step.is_well}
         self.known = {key: one for key, one in self.known.items() if one.last >= limit and key not in well}
         return self.known
+
+
+def _of_part(step: RunningStep, part: str) -> _Key:
+    return step.workflow_id, step.step, f"part {part}"
 
 
 def _in_a_row(step: RunningStep, before: FailingStep | None) -> int:

@@ -55,6 +55,9 @@ class KwokInterruptions:
         self._handed |= {each.receipt: self._clock() + WAIT_SECONDS for each in found}
         return found
 
+    async def try_reading(self) -> None:
+        self._messages()
+
     async def acknowledge(self, receipts: Sequence[str]) -> None:
         for receipt in receipts:
             name, _, said = receipt.partition("/")

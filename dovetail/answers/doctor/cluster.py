@@ -38,9 +38,10 @@ SHOWN_WORDS: Final = 200
 
 
 async def cluster_checks(world: World, settings: Settings, ready: Awaitable[None]) -> tuple[Check, ...]:
-    answers = await asyncio.gather(_server(world), _view(world, settings, ready), cloud_check(world))
-    server, view, cloud = answers
-    return (*server, *view, *cloud)
+    answers = await asyncio.gather(
+        _server(world), _view(world, settings, ready), cloud_check(world), warnings_check(world, settings)
+    )
+    return tuple(check for checks in answers for check in checks)
 
 
 async def _server(world: World) -> tuple[Check, ...]:
@@ -241,3 +242,17 @@ async def cloud_check(world: World) -> tuple[Check, ...]:
         why = str(error) or f"no answer within {CLOUD_SECONDS:.0f} s"
         return (failed("cloud", why, "see credentials, region and network: nothing is launched or terminated"),)
     return (fine("cloud", f"answers; {plural(len(instances), 'instance')} of this cluster"),)
+
+
+async def warnings_check(world: World, settings: Settings) -> tuple[Check, ...]:
+    """Whether the cloud's queue of warnings can be read: the step that reads it runs on while it cannot."""
+    if world.interruptions is None or settings.beside_karpenter:
+        return ()
+    try:
+        async with asyncio.timeout(CLOUD_SECONDS):
+            await world.interruptions.try_reading()
+    except (Failure, TimeoutError) as error:
+        why = str(error) or f"no answer within {CLOUD_SECONDS:.0f} s"
+        advice = "see the queue's name, the rights and the network: nodes that the cloud takes away are not drained"
+        return (failed("warnings", why, advice),)
+    return (fine("warnings", "the cloud's queue can be read"),)

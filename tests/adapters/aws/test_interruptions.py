@@ -6,25 +6,34 @@ import re
 import time
 from collections.abc import Mapping
 from datetime import UTC, datetime
+from types import SimpleNamespace
 from typing import Any, get_args
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dovetail.activities.interruptions import watch_interruptions
+from dovetail.activities.interruptions.watch_interruptions import WatchInterruptions
+from dovetail.activities.shared.every_step.step_health import StepHealth
 from dovetail.adapters.aws.calls import Calls
 from dovetail.adapters.aws.failures import Denied
 from dovetail.adapters.aws.interruptions import queue
 from dovetail.adapters.aws.interruptions.instance_checks import borne_out, read_status
 from dovetail.adapters.aws.interruptions.messages import ForeignMessage, Place, UnreadableMessage, read_message
+from dovetail.answers.doctor.cluster import warnings_check
+from dovetail.connection.presence import TemporalPresence
 from dovetail.messages.interruptions import InterruptionReason, Warned
 from dovetail.model import names as core
 from dovetail.model.values.json import Json
 from dovetail.ports.failures import Unreachable
 from dovetail.ports.interruptions import Message
+from dovetail.settings.settings import Settings
+from dovetail.worker.self_watch import SelfWatch
 from testbed.cloud.server import CloudServer
 from testbed.cloud.settings import ACCOUNT
 from testing.aws_worlds import ClassStore, a_claim, any_kind, one_of, open_adapter
+from tests.activities.test_step_health import as_a_worker_runs
 from tests.adapters.aws.conftest import Stage
 
 SPOT_WARNING = "EC2 Spot Instance Interruption Warning"
@@ -425,6 +434,69 @@ async def test_a_message_comes_until_it_is_acknowledged(stage: Stage) -> None:
         "WaitTimeSeconds": 20,
         "VisibilityTimeout": 20,
     }
+
+
+async def test_who_only_tries_the_queue_takes_no_message_from_its_reader(stage: Stage) -> None:
+    stage.server.control("POST", "sqs", {"body": envelope(SPOT_WARNING, {"instance-id": FIRST})})
+    interruptions = stage.adapter.interruptions
+
+    await interruptions.try_reading()
+    (message,) = await interruptions.receive()
+
+    assert message.interruption is not None
+    assert message.interruption.instances == (FIRST,)
+
+
+@pytest.mark.parametrize(
+    ("fault", "words"),
+    [
+        ({"op": "ReceiveMessage", "code": "AccessDenied", "status": 403}, "sqs:ReceiveMessage: "),
+        ({"op": "GetQueueUrl", "code": "AccessDenied", "status": 403}, "sqs:GetQueueUrl: "),
+        ({"op": "GetQueueUrl", "code": "QueueDoesNotExist", "status": 400}, "queue dovetail does not exist"),
+    ],
+)
+async def test_a_queue_that_cannot_be_read_is_listed_alerted_and_named_by_doctor_and_restarts_nothing(
+    stage: Stage, fault: Json, words: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Spot nodes died undrained with no step failing and `doctor` content; ten minutes later worker after worker was
+    killed for it, with the drains and launches that it had in hand."""
+    stage.patch(fail=[fault])
+    clock, tried = [1000.0], asyncio.Semaphore(0)
+    steps, presence = StepHealth(lambda: clock[0]), TemporalPresence("c")
+    watch = SelfWatch(view=None, steps=steps, presence=presence)  # type: ignore[arg-type]  # not asked here
+    queue_of_bed = stage.adapter.interruptions
+    ask = queue_of_bed.receive
+
+    async def receive() -> tuple[Message, ...]:
+        clock[0] += 10.0
+        tried.release()
+        return await ask()
+
+    monkeypatch.setattr(watch_interruptions, "_LONGEST_PAUSE", 0.0)
+    monkeypatch.setattr(watch_interruptions, "_FIRST_PAUSE", 0.0)
+    monkeypatch.setattr(watch_interruptions, "least_wait", lambda failure: 0.0)
+    monkeypatch.setattr(queue_of_bed, "receive", receive, raising=False)
+    answers: Any = SimpleNamespace(answering=SimpleNamespace(ours=list))
+    step = WatchInterruptions("c", queue_of_bed, lambda: clock[0], answers)
+    running = asyncio.create_task(as_a_worker_runs(step.watch_interruptions, steps, "watch_interruptions"))
+    for _ in range(70):
+        await tried.acquire()
+
+    lines, samples = watch.troubles(), {(each.name, each.labels): each.value for each in watch.samples()}
+    world: Any = SimpleNamespace(interruptions=queue_of_bed)
+    checks = await warnings_check(world, Settings(CLUSTER_NAME="c"))
+    running.cancel()
+    await asyncio.gather(running, return_exceptions=True)
+
+    assert watch.stuck() == []
+    named = [line for line in lines if line.startswith("watch_interruptions (reading) of c/w has failed")]
+    assert [words in line for line in named] == [True]
+    [failing] = {labels for name, labels in samples if name == "steps_failing"}
+    assert dict(failing)["step"] == "watch_interruptions"
+    assert samples["loop_last_look_age_seconds", (("loop", "interruptions"),)] > 600.0, "the alert on loops fires too"
+    [check] = checks
+    assert (check.name, check.verdict) == ("warnings", "fails")
+    assert words in check.found
 
 
 @pytest.mark.parametrize("code", ["AWS.SimpleQueueService.NonExistentQueue", "QueueDoesNotExist"])

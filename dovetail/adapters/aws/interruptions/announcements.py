@@ -50,6 +50,10 @@ class AwsInterruptions:
             return ()
         return await self._queue.receive()
 
+    async def try_reading(self) -> None:
+        if self._queue is not None:
+            await self._queue.try_reading()
+
     async def acknowledge(self, receipts: Sequence[str]) -> None:
         if self._queue is not None:
             await self._queue.acknowledge(receipts)

@@ -8,7 +8,7 @@ import logging
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Final
+from typing import Any, Final
 from urllib.parse import urlsplit
 
 from dovetail.adapters.aws.calls import Calls
@@ -39,18 +39,13 @@ class WarningQueue:
 
     async def receive(self) -> tuple[Message, ...]:
         """At most ten, after 20 s at the latest."""
-        answer = await self._calls.attempt(
-            "sqs",
-            "ReceiveMessage",
-            QueueUrl=await self._address(),
+        answer = await self._receive(
             MaxNumberOfMessages=_MOST,
             WaitTimeSeconds=WAIT_SECONDS,
             VisibilityTimeout=_VISIBLE_AGAIN_SECONDS,
             AttributeNames=["SentTimestamp"],
             MessageAttributeNames=["All"],
         )
-        if isinstance(answer, Denied):
-            raise self._lost("sqs:ReceiveMessage", answer)
         messages = tuple([self._message(raw) for raw in answer.get("Messages") or ()])
         for message in messages:
             if message.interruption is not None:  # one that cannot be read is of no kind (AWS-125)
@@ -59,6 +54,17 @@ class WarningQueue:
         while len(self._arrived) > _REMEMBERED:
             del self._arrived[next(iter(self._arrived))]
         return messages
+
+    async def try_reading(self) -> None:
+        """The very call of the reader: another one would need a right of its own, and would not prove this one. What it
+        gets stays visible to the reader."""
+        await self._receive(MaxNumberOfMessages=1, WaitTimeSeconds=0, VisibilityTimeout=0)
+
+    async def _receive(self, **how: Any) -> Json:
+        answer = await self._calls.attempt("sqs", "ReceiveMessage", QueueUrl=await self._address(), **how)
+        if isinstance(answer, Denied):
+            raise self._lost("sqs:ReceiveMessage", answer)
+        return answer
 
     async def acknowledge(self, receipts: Sequence[str]) -> None:
         """Delete messages; repeating is safe."""
