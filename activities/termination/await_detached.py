@@ -13,7 +13,7 @@ from temporalio import activity
 
 from dovetail.activities.shared.every_step.heartbeats import report
 from dovetail.activities.shared.waits.repeated_looks import looks
-from dovetail.activities.shared.writes.known_claims import KnownClaims, is_same
+from dovetail.activities.shared.writes.known_claims import KnownClaims
 from dovetail.activities.shared.writes.revisions import set_conditions
 from dovetail.activities.termination.departing_nodes import nodes_left
 from dovetail.activities.termination.holds import HoldMemory, Holds, LeavingClaim
@@ -64,13 +64,14 @@ class AwaitDetached:
         deadline = None if claim is None else deadline_of(claim)
         written, memory = "", HoldMemory()
         async for _ in looks(self.pause):
-            deadline = self._tightened(departure, deadline)
+            claim = await self.known.find(departure.claim)
+            deadline = deadline if claim is None else tighter(deadline, written_deadline(claim))
             held = self._held(departure)
             names = ", ".join(attachment.name for attachments in held.values() for attachment in attachments)
             if not names:
                 writes = await self._write(departure, true(VOLUMES_DETACHED, self.now()))
                 return StepOutcome(message="volumes are off", writes=writes)
-            await self._look_at_holds(departure, names, memory)
+            await self._look_at_holds(departure, claim, names, memory)
             report(f"waiting for volumes to detach: {names}" + (f"; {memory.words}" if memory.words else ""))
             if deadline is not None and self.now() > deadline:
                 why = ("TerminationGracePeriodElapsed", "Volumes were still attached when the grace period ended")
@@ -91,17 +92,9 @@ class AwaitDetached:
         """Write on the claim that nothing is attached any more."""
         return await self._write(departure, true(VOLUMES_DETACHED, self.now()))
 
-    def _claim(self, departure: Departure) -> NodeClaim | None:
-        claim = self.lookups.claim(departure.claim.name) if departure.claim.uid else None
-        return claim if is_same(claim, departure.claim.uid) else None
-
-    def _tightened(self, departure: Departure, deadline: float | None) -> float | None:
-        """The deadline; an earlier one that was written since counts, a later one does not."""
-        claim = self._claim(departure)
-        return deadline if claim is None else tighter(deadline, written_deadline(claim))
-
-    async def _look_at_holds(self, departure: Departure, volumes: str, memory: HoldMemory) -> None:
-        claim = self._claim(departure)
+    async def _look_at_holds(
+        self, departure: Departure, claim: NodeClaim | None, volumes: str, memory: HoldMemory
+    ) -> None:
         if claim is None or self.holds is None:
             return
         hold = DrainHold(blockers=frozenset({Blocker.VOLUMES_ATTACHED}), reason=drain_reason(claim), says=volumes)

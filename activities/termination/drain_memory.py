@@ -10,6 +10,7 @@ from typing import Final
 from dovetail.activities.shared.waits.repeated_looks import longest_pause
 from dovetail.activities.termination.evictor import EvictionOutcome, EvictionRequest
 from dovetail.activities.termination.holds import HoldMemory
+from dovetail.model.nodes import NodeClaim
 from dovetail.model.objects.judging import Judging, Unjudged
 from dovetail.model.objects.workloads import PodDisruptionBudget
 from dovetail.model.pods import Pod
@@ -32,6 +33,7 @@ class DrainMemory:
     """How long to leave each pod alone, why it stays, and when the drain may end at the earliest."""
 
     started: float
+    claim: NodeClaim | None = None  # as the last look has found it; None where it is gone, or there is none
     next_try: dict[str, float] = field(default_factory=dict)  # pod UID -> moment
     pauses: dict[str, float] = field(default_factory=dict)  # pod UID -> the last pause
     accepted: set[str] = field(default_factory=set)  # UIDs of pods whose eviction was accepted

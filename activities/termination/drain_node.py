@@ -107,10 +107,12 @@ class DrainNode:
                 return DrainOutcome(message="the node is gone")
             if await self._is_instance_lost(departure, nodes, memory):
                 return DrainOutcome(message="the instance is gone", instance_gone=True)
-            deadline, may_end = await self._deadline(departure), self._is_minimum_over(departure, memory)
-            memory.by_turns = self._is_by_turns(departure, nodes)
+            if not await self._sees_claim(departure, memory):
+                continue
+            deadline, may_end = await self._deadline(departure, memory), self._is_minimum_over(departure, memory)
+            memory.by_turns = self._is_by_turns(departure, nodes, memory)
             memory.paused = self._why_paused(departure) if memory.by_turns else ""
-            memory.hooked = self._why_hooked(departure, deadline, memory)
+            memory.hooked = self._why_hooked(deadline, memory)
             try:
                 evictions = await self._evictions(nodes, deadline, ask_server=may_end)
             except NotReadable as failure:
@@ -129,9 +131,19 @@ class DrainNode:
                 left = await self._without_moved(node, evictions[node.name], departure, deadline, memory)
                 await self._carry_out(left, departure, deadline, memory)
                 await self._publish_slow_drain(node.name, evictions[node.name], memory)
-            await self._look_at_holds(departure, nodes, evictions, memory)
+            await self._look_at_holds(nodes, evictions, memory)
             report(memory.describe(evictions))
             await self.pause(memory.pause(self.now()))
+
+    async def _sees_claim(self, departure: Departure, memory: DrainMemory) -> bool:
+        """Whether its NodeClaim can be read, live where the cache lacks it. Until then it may have hooks, so no pod
+        leaves, by force neither."""
+        try:
+            memory.claim = await self.requests.known.find(departure.claim)
+        except NotReadable as failure:
+            await self._wait_for_unreadable(departure, failure)
+            return False
+        return True
 
     async def _say_draining(self, nodes: Iterable[Node], departure: Departure, memory: DrainMemory) -> None:
         """Publish once on nodes that something holds; an empty one is drained a moment later."""
@@ -166,7 +178,7 @@ class DrainNode:
         """End the drain. Most nodes have no volume left to wait for: then one request says both. On an empty node that
         a disruption takes and nothing holds, nothing is written: its instance ends with the next step."""
         is_held = self.detaching is None or not departure.is_final or self.detaching.is_held(departure)
-        waited = is_held or bool(memory.said) or departure.reason == FORCEFUL or self._is_hooked_later(departure)
+        waited = is_held or bool(memory.said) or departure.reason == FORCEFUL or _is_hooked_later(memory.claim)
         for node in self._nodes(departure):
             if waited or announced.says_anything(node):
                 await announce(self.nodes, node, announced.drained(node, self.now()))
@@ -199,8 +211,8 @@ class DrainNode:
         return found if live is not None and live.uid == node.uid else Evictions()
 
     async def _wait_for_unreadable(self, departure: Departure, failure: NotReadable) -> None:
-        """A pod that cannot be read may be one that must not leave: nothing is evicted beside it."""
-        report(f"waiting for a pod that cannot be read: {failure}")
+        """What cannot be read may say that a pod must not leave: nothing is evicted beside it."""
+        report(f"waiting for what cannot be read: {failure}")
         await self.notices.publish(*[failed_draining(node, str(failure)) for node in self._nodes(departure)])
         await self.pause(timing.UNREADABLE_LOOK)
 
@@ -245,13 +257,12 @@ class DrainNode:
             memory.hold(pod, why, now)
         return not why
 
-    def _is_by_turns(self, departure: Departure, nodes: Iterable[Node]) -> bool:
+    def _is_by_turns(self, departure: Departure, nodes: Iterable[Node], memory: DrainMemory) -> bool:
         """Whether pods leave by turns: if a disruption of ours has prepared room for them. Not if somebody deletes the
         node, if the instance is about to be lost, or if its pods serve nobody because it is not ready."""
         if departure.reason == FORCEFUL:
             return False
-        claim = self._claim(departure)
-        interrupted = claim is not None and INTERRUPTED in claim.annotations
+        interrupted = memory.claim is not None and INTERRUPTED in memory.claim.annotations
         return not interrupted and all(is_ready(node) for node in nodes)
 
     def _why_paused(self, departure: Departure) -> str:
@@ -263,10 +274,10 @@ class DrainNode:
             return f"it is not known whether drains are paused: {failure}"
         return pause.announces(Activity.DRAINS) if pause is not None else ""
 
-    def _why_hooked(self, departure: Departure, deadline: float | None, memory: DrainMemory) -> str:
+    def _why_hooked(self, deadline: float | None, memory: DrainMemory) -> str:
         """The pre-drain hooks that hold it. Once the claim is deleted, it carries the moment from which they are waited
         for."""
-        claim = self._claim(departure)
+        claim = memory.claim
         if claim is None or self.holds is None:
             return ""
         clock = clock_of(claim, began_at(claim))
@@ -274,28 +285,20 @@ class DrainNode:
         hooks = self.holds.hooks(claim, PRE_DRAIN_HOOK, since, deadline)
         return f"waiting for {words_of(hooks)}" if hooks else ""
 
-    def _is_hooked_later(self, departure: Departure) -> bool:
-        claim = self._claim(departure)
-        return claim is not None and any(key.startswith(PRE_TERMINATE_HOOK) for key in claim.annotations)
-
     async def _look_at_holds(
-        self, departure: Departure, nodes: Iterable[Node], evictions: Mapping[str, Evictions], memory: DrainMemory
+        self, nodes: Iterable[Node], evictions: Mapping[str, Evictions], memory: DrainMemory
     ) -> None:
-        claim = self._claim(departure)
+        claim = memory.claim
         if claim is None or self.holds is None:
             return
         hold = memory.held_by(evictions.values(), drain_reason(claim), self.now())
         held = LeavingClaim(claim=claim, began=began_at(claim), nodes=tuple(nodes), hold=hold)
         await self.holds.look(held, memory.holds)
 
-    def _claim(self, departure: Departure) -> NodeClaim | None:
-        claim = self.lookups.claim(departure.claim.name) if departure.claim.uid else None
-        return claim if claim is not None and claim.uid == departure.claim.uid else None
-
-    async def _deadline(self, departure: Departure) -> float | None:
+    async def _deadline(self, departure: Departure, memory: DrainMemory) -> float | None:
         """The deadline that was fixed at the start; an earlier one that was written since counts, a later one does not
         (DUR-30)."""
-        claim = self._claim(departure)
+        claim = memory.claim
         if claim is None:
             return departure.deadline
         unreadable = deadlines.unreadable_deadline(claim)
@@ -313,8 +316,7 @@ class DrainNode:
         for nothing (TRM-10)."""
         if not departure.claim.uid:
             return True
-        claim = self._claim(departure)
-        condition = None if claim is None else claim.condition(DRAINED)
+        condition = None if memory.claim is None else memory.claim.condition(DRAINED)
         if condition is not None and condition.status == "True":
             return True
         written = memory.started if condition is None else condition.changed
@@ -341,6 +343,10 @@ class DrainNode:
         if node is None or not evictions.waiting or self.now() - memory.started < timing.SLOW_DRAIN:
             return
         await self.notices.publish(failed_draining(node, memory.why_held or _waiting(len(evictions.waiting))))
+
+
+def _is_hooked_later(claim: NodeClaim | None) -> bool:
+    return claim is not None and any(key.startswith(PRE_TERMINATE_HOOK) for key in claim.annotations)
 
 
 def _waiting(count: int) -> str:

@@ -37,7 +37,7 @@ from dovetail.telemetry.log import departures
 from dovetail.telemetry.metrics.karpenters.lifecycle import instance_terminated, node_drained
 from dovetail.termination import timing
 from dovetail.termination.deadline import deadline_of
-from dovetail.termination.hooks import words_of
+from dovetail.termination.hooks import Hook, words_of
 from dovetail.termination.ladder import DrainHold, drain_reason
 
 
@@ -105,20 +105,34 @@ class TerminateInstance:
         memory = HoldMemory()
         async for _ in looks(self.pause):
             claim = await self.known.find(departure.claim)
-            if claim is None or self.holds is None or not claim.is_true(REGISTERED_CONDITION):
-                return
-            if claim.is_true(INSTANCE_TERMINATING):
-                return
-            began = _emptied_at(claim)
-            hooks = self.holds.hooks(claim, PRE_TERMINATE_HOOK, began, deadline_of(claim))
+            hooks = self._hooks(claim)
             if not hooks:
+                claim = await self.known.live_unless_cached(departure.claim)
+                hooks = self._hooks(claim)
+            if claim is None or self.holds is None or not hooks:
                 return
+            began = self._emptied_at(claim)
             claim = await self._say_emptied(departure) or claim
             words = f"waiting for {words_of(hooks)}"
             hold = DrainHold(blockers=frozenset({Blocker.HOOK_WAITS}), reason=drain_reason(claim), says=words)
             nodes = self.known.nodes_of(claim.provider_id)
             await self.holds.look(LeavingClaim(claim=claim, began=began, nodes=nodes, hold=hold), memory)
             report(words + (f"; {memory.words}" if memory.words else ""))
+
+    def _hooks(self, claim: NodeClaim | None) -> tuple[Hook, ...]:
+        """The hooks that hold the end of its instance now."""
+        if claim is None or self.holds is None or not claim.is_true(REGISTERED_CONDITION):
+            return ()
+        if claim.is_true(INSTANCE_TERMINATING):
+            return ()
+        return self.holds.hooks(claim, PRE_TERMINATE_HOOK, self._emptied_at(claim), deadline_of(claim))
+
+    def _emptied_at(self, claim: NodeClaim) -> float:
+        """The moment from which hooks of the instance's end are waited for: its pods and volumes are off, or its
+        deletion; now, where neither is known."""
+        found = [claim.condition(kind) for kind in (VOLUMES_DETACHED, DRAINED)]
+        moments = [claim.deleting_since, *(condition.changed for condition in found if condition is not None)]
+        return max([moment for moment in moments if moment], default=self.now())
 
     async def _refuse_anothers(self, ref: ClaimRef, provider_id: str) -> None:
         """Refuse an instance whose claim is not this one, if the claim itself names none: an id in a request is only a
@@ -158,12 +172,3 @@ class TerminateInstance:
             node_drained(claim)
             departures.drained(written)
         return written
-
-
-def _emptied_at(claim: NodeClaim) -> float:
-    """The moment from which hooks of the instance's end are waited for: its pods and volumes are off, or its
-    deletion."""
-    changed = [
-        found.changed for kind in (VOLUMES_DETACHED, DRAINED) if (found := claim.condition(kind)) and found.changed
-    ]
-    return max([*changed, claim.deleting_since or 0.0])

@@ -15,7 +15,7 @@ class FakeLookups:
         self.world = world
 
     def claim(self, name: str) -> NodeClaim | None:
-        return None if name in self.world.hidden else self.world.claims.get(name)
+        return None if name in self.world.hidden | self.world.unreadable else self.world.claims.get(name)
 
     def node(self, name: str) -> Node | None:
         return None if name in self.world.hidden else self.world.nodes.get(name)

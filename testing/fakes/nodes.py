@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 from dovetail.model.names import PLAN
 from dovetail.model.nodes import Condition, Node, NodeClaim
 from dovetail.model.scheduling.taints import Taint
-from dovetail.ports.failures import Conflict, Taken
+from dovetail.ports.failures import Conflict, NotReadable, Taken
 from dovetail.ports.objects import ClaimStatus, MetadataChange, NewClaim
 from testing.fakes.world import World
 
@@ -81,13 +81,20 @@ class FakeClaims:
 
     async def read(self, name: str) -> NodeClaim | None:
         self.world.ledger.append(f"get claim {name}")
+        self._parse(name)
         return self.world.claims.get(name)
+
+    def _parse(self, name: str) -> None:
+        """Every answer is parsed, that of a write as well."""
+        if name in self.world.unreadable and name in self.world.claims:
+            raise NotReadable(f"NodeClaim/{name}", "spec.requirements: not a list")
 
     def answered(self, name: str) -> NodeClaim | None:
         return None
 
     async def patch(self, claim: NodeClaim, change: MetadataChange) -> NodeClaim | None:
         self.world.ledger.append(f"patch claim {claim.name}")
+        self._parse(claim.name)
         return _patched(self.world, self.world.claims, claim, _metadata(claim, change))
 
     async def annotated_by(self, name: str, annotation: str) -> str:
@@ -95,6 +102,7 @@ class FakeClaims:
 
     async def patch_status(self, claim: NodeClaim, status: ClaimStatus) -> NodeClaim | None:
         self.world.ledger.append(f"patch status {claim.name}")
+        self._parse(claim.name)
         plain = ("provider_id", "image_id", "node_name", "capacity", "allocatable", "conditions", "last_pod_event")
         given = {name: getattr(status, name) for name in plain}
         fields = {name: value for name, value in given.items() if value is not None}

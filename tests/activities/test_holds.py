@@ -24,7 +24,7 @@ from dovetail.model.permission.pauses import Activity, Pause
 from dovetail.model.pods import Pod
 from dovetail.model.rules.drain_rules import Blocker, DrainRules, Escalation, HookRules, Level
 from dovetail.model.values.time import format_time, time_or_none
-from dovetail.ports.failures import Forbidden, NotSeenYet
+from dovetail.ports.failures import Forbidden, NotReadable, NotSeenYet
 from dovetail.ports.objects import MetadataChange
 from dovetail.termination.ladder import DrainHold
 from testing.fakes import FakeClaims, FakeCloud, FakeLookups, FakeNodes, FakeNotices, FakePods, World, unlimited
@@ -310,6 +310,63 @@ async def test_a_hook_holds_the_first_eviction_and_the_drain_goes_on_when_its_ow
 
     evicted = [float(line.split()[2]) for line in stage.world.ledger if line.startswith("evict")]
     assert evicted and back <= evicted[0] <= back + 5.0 + 1.0
+
+
+def unreadable(stage: Stage, begins: float, ends: float) -> None:
+    """Somebody has written something into the NodeClaim that no parser understands, and takes it off again."""
+    stage.world.at(begins, lambda: stage.world.unreadable.add("pool-1"))
+    stage.world.at(ends, stage.world.unreadable.clear)
+
+
+async def test_a_claim_that_cannot_be_read_has_hooks_until_it_can(stage: Stage) -> None:
+    """TRM-47. Neither an eviction nor the force of its deadline comes meanwhile; a person is told."""
+    a_hook(stage)
+    stage.write({names.TERMINATION_DEADLINE: format_time(START + 500.0)})
+    unreadable(stage, START + 20.0, START + 900.0)
+
+    assert await stage.drained() == "drained"
+
+    left = [line.split() for line in stage.world.ledger if line.startswith(("evict", "force"))]
+    assert left and all(float(line[-1]) >= START + 900.0 for line in left)
+    told = [notice.message for notice in stage.world.notices if notice.reason == "FailedDraining"]
+    assert any("NodeClaim/pool-1: spec.requirements" in message for message in told)
+
+
+@pytest.mark.parametrize("hook", ["", "backup-team"])
+async def test_the_instance_of_a_claim_that_cannot_be_read_is_not_ended(stage: Stage, hook: str) -> None:
+    """TRM-47. The cache lacks it, and what it said before is no proof that it asks for nothing now."""
+    stage.write({PRE_TERMINATE: hook or None})
+    stage.world.unreadable.add("pool-1")
+
+    with pytest.raises(NotReadable):
+        await stage.terminate().terminate_instance(stage.departure())
+    assert not [line for line in stage.world.ledger if line.startswith("terminate")]
+
+
+async def test_a_claim_that_the_cache_lacks_is_read_live_for_its_hooks(stage: Stage) -> None:
+    """TRM-47. It has not seen it yet, as in a burst of launches."""
+    a_hook(stage)
+    stage.world.hidden.add("pool-1")
+    stage.world.at(START + 300.0, lambda: stage.write({PRE_DRAIN: None}))
+
+    assert await stage.drained() == "drained"
+
+    evicted = [float(line.split()[2]) for line in stage.world.ledger if line.startswith("evict")]
+    assert evicted and evicted[0] >= START + 300.0
+
+
+async def test_what_this_process_was_told_before_does_not_end_an_instance(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """TRM-47. The cache lacks the claim, which has got a hook since the last answer: a live read decides."""
+    before = stage.claim()
+    monkeypatch.setattr(FakeClaims, "answered", lambda self, name: before)
+    stage.world.hidden.add("pool-1")
+    stage.write({PRE_TERMINATE: "backup-team"})
+    stage.world.at(START + 300.0, lambda: stage.write({PRE_TERMINATE: None}))
+
+    assert "is gone" in await stage.through(lambda: stage.terminate().terminate_instance)
+    assert stage.world.clock >= START + 300.0
 
 
 async def test_a_node_without_pods_waits_for_its_hooks_too(stage: Stage) -> None:

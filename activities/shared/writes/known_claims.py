@@ -62,6 +62,14 @@ class KnownClaims:
             del self._lacking[next(iter(self._lacking))]
         return claim
 
+    async def live_unless_cached(self, ref: ClaimRef) -> NodeClaim | None:
+        """The same for what cannot be undone: where the cache lacks it, it is read live however lately that was, since
+        it may have become unreadable, and then nobody knows what it asks for (NotReadable)."""
+        if is_same(self.lookups.claim(ref.name), ref.uid):
+            return await self.find(ref)
+        claim = await self.claims.read(ref.name)
+        return claim if is_same(claim, ref.uid) else None
+
     async def leaving(self, ref: ClaimRef) -> NodeClaim | None:
         """The claim of that UID, which somebody has deleted; None if it is gone.
 
