@@ -30,6 +30,9 @@ def test_a_shortage_in_one_pool_moves_the_launch_to_the_next_and_is_listed(aws: 
 
     answer = aws.fleet(("m5.large", "subnet-0a"), ("m5.large", "subnet-0b"), ("m5.xlarge", "subnet-0a"))
 
+    said = [each["LaunchTemplateAndOverrides"] for each in (*answer["Instances"], *answer["Errors"])]
+    template = {"LaunchTemplateId": "lt-00000000000000001", "Version": "1"}  # asked for by name; AWS answers the id
+    assert [each["LaunchTemplateSpecification"] for each in said] == [template] * 3
     assert refused(answer) == [
         ("InsufficientInstanceCapacity", "m5.large", "us-west-2a"),
         ("InsufficientInstanceCapacity", "m5.large", "us-west-2b"),

@@ -72,7 +72,9 @@ class Fleet:
         self.launched: list[Json] = []
 
     def candidates(self) -> list[tuple[Json, Json, Order]]:
-        """(template specification, override, order), the first choice first; a missing template refuses the call."""
+        """(template specification, override, order), the first choice first; a missing template refuses the call.
+
+        AWS answers the template's id and version, also where the request gave its name."""
         reservation = f"r-{self.cloud.instances.next_number:017x}"
         found = []
         for config in self.work.params.get("LaunchTemplateConfigs") or ():
@@ -84,7 +86,7 @@ class Fleet:
                 order = self._order(template.data, override, reservation)
                 priority = float(override.get("Priority", inf)) if self.prioritized else 0.0
                 key = (priority, _price(self.cloud, order.pool), order.pool.type, order.pool.zone, order.subnet)
-                found.append((key, specification, override, order))
+                found.append((key, {"LaunchTemplateId": template.id, "Version": "1"}, override, order))
         if not found:
             raise AwsError("MissingParameter", "The request must contain the parameter LaunchTemplateConfigs")
         return [

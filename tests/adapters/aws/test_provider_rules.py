@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from dovetail.adapters.aws.failures import Denied
 from dovetail.adapters.aws.node_class.node_class import NodeClass
 from dovetail.model import names
 from dovetail.model.nodes import NodeClaim
@@ -64,9 +65,7 @@ async def test_what_is_reserved_comes_first_and_ends_where_ec2_says_that_it_is_u
 
     assert first == "reserved"
     assert isinstance(refused, NoCapacity)
-    offerings = (await types(stage))["m5.large"].offerings
-    left = [each.reservation_capacity for each in offerings if each.requirements[0].values == ("reserved",)]
-    assert left == [0]
+    assert await reserved_left(stage) == [0]
     assert await capacity_type_launched(stage) == "spot"
 
 
@@ -74,6 +73,52 @@ async def test_a_reservation_counts_what_was_launched_into_it(stage: Stage) -> N
     """AWS-145."""
     await with_reservations(stage, {**OPEN, "available": 1})
     assert [await capacity_type_launched(stage) for _ in range(2)] == ["reserved", "spot"]
+
+
+TWO = ({**OPEN, "id": "cr-02"}, {**OPEN, "id": "cr-03", "zone": "us-west-2b"})
+FULL_IN_A = {"capacityType": "reserved", "zone": "us-west-2a", "code": "ReservationCapacityExceeded"}
+
+
+async def test_a_claim_says_the_reservation_that_its_instance_is_in(stage: Stage) -> None:
+    """AWS-156: of two of one type, the one in the zone where EC2 launched; it counts one less, the full one nothing."""
+    await with_reservations(stage, *TWO)
+    stage.patch(ice=[FULL_IN_A])
+
+    instance = await stage.launched(a_claim(M5_LARGE, any_kind(), amd64()))
+
+    found = await stage.adapter.inventory.live(instance.provider_id.rpartition("/")[2])
+    assert found is not None
+    assert instance.labels[RESERVATION] == found.reservation_id == "cr-03"
+    assert await reserved_left(stage) == [0, 1]
+
+
+async def test_an_answer_without_type_and_zone_is_told_by_its_template(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """AWS-156: each reservation has a template of its own, which EC2 answers by id."""
+    await with_reservations(stage, *TWO)
+    stage.patch(ice=[FULL_IN_A])
+    attempt = stage.adapter.calls.attempt
+
+    async def bare(service: str, operation: str, **given: Any) -> Any:
+        answer = await attempt(service, operation, **given)
+        if operation == "CreateFleet" and not isinstance(answer, Denied):
+            for entry in (*answer["Instances"], *answer["Errors"]):
+                del entry["LaunchTemplateAndOverrides"]["Overrides"]
+        return answer
+
+    monkeypatch.setattr(stage.adapter.calls, "attempt", bare)
+
+    instance = await stage.launched(a_claim(M5_LARGE, any_kind(), amd64()))
+
+    assert instance.labels[RESERVATION] == "cr-03"
+    assert await reserved_left(stage) == [0, 1]
+
+
+async def reserved_left(stage: Stage) -> list[int]:
+    """How many instances each reservation of m5.large has left, as planners see it."""
+    offerings = (await types(stage))["m5.large"].offerings
+    return [each.reservation_capacity for each in offerings if each.requirements[0].values == ("reserved",)]
 
 
 async def test_a_block_that_ends_within_forty_minutes_is_not_used(stage: Stage) -> None:

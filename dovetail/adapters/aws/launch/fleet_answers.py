@@ -32,7 +32,7 @@ UNFULFILLABLE: Final = frozenset(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FleetError:
-    """One error of an answer: which override, and why."""
+    """One error of an answer: which override, and why. `template` is an id: EC2 answers no template's name."""
 
     code: str
     message: str
@@ -55,7 +55,7 @@ def read_errors(answer: Json) -> tuple[FleetError, ...]:
                 instance_type=override.get("InstanceType", ""),
                 zone=override.get("AvailabilityZone", ""),
                 subnet=override.get("SubnetId", ""),
-                template=(said.get("LaunchTemplateSpecification") or {}).get("LaunchTemplateName", ""),
+                template=(said.get("LaunchTemplateSpecification") or {}).get("LaunchTemplateId", ""),
             )
         )
     return tuple(found)
@@ -63,11 +63,19 @@ def read_errors(answer: Json) -> tuple[FleetError, ...]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FleetInstance:
-    """The one instance of a fleet."""
+    """The one instance of a fleet; `template` is an id."""
 
     id: str
     override: Json
     template: str
+
+    @property
+    def instance_type(self) -> str:
+        return str(self.override.get("InstanceType", ""))
+
+    @property
+    def zone(self) -> str:
+        return str(self.override.get("AvailabilityZone", ""))
 
 
 def launched_instance(answer: Json) -> FleetInstance | None:
@@ -77,7 +85,7 @@ def launched_instance(answer: Json) -> FleetInstance | None:
         for identity in entry.get("InstanceIds") or ():
             override = dict(said.get("Overrides") or {})
             override.setdefault("InstanceType", entry.get("InstanceType", ""))
-            template = (said.get("LaunchTemplateSpecification") or {}).get("LaunchTemplateName", "")
+            template = (said.get("LaunchTemplateSpecification") or {}).get("LaunchTemplateId", "")
             return FleetInstance(id=identity, override=override, template=template)
     return None
 

@@ -30,6 +30,7 @@ from dovetail.adapters.aws.launch.fleet_answers import (
 from dovetail.adapters.aws.launch.fleet_request import LaunchAttempt, fleet_request, instance_tags
 from dovetail.adapters.aws.launch.frozen_launch import FrozenLaunch, LaunchGroup
 from dovetail.adapters.aws.launch.launch_templates import LaunchTemplates
+from dovetail.adapters.aws.launch.launch_terms import LaunchTerms
 from dovetail.adapters.aws.launch.refusal_reasons import IMAGE_REFUSALS, reason_for
 from dovetail.adapters.aws.launch.template_data import Template
 from dovetail.adapters.aws.launch.template_maker import TemplateMaker
@@ -154,8 +155,8 @@ class Launcher:
         """The next pass makes claims for everything else that waits for this."""
         sold = Shortage(
             capacity_type=attempt.launch.fleet.capacity_type,
-            instance_type=launched.override.get("InstanceType", ""),
-            zone=launched.override.get("AvailabilityZone", ""),
+            instance_type=launched.instance_type,
+            zone=launched.zone,
         )
         for shortage in (sold, Shortage(capacity_type=sold.capacity_type)):
             await self._offerings.sources.shortages.forget(shortage)
@@ -169,38 +170,50 @@ class Launcher:
             count("cloudprovider_instance_launch_failures_total", labels)
         await sources.shortages.remember(shortages_of(errors, capacity_type))
         if capacity_type == core.CAPACITY_RESERVED:
-            by_template = {group.template: group.terms.reservation_id for group in attempt.launch.groups}
-            full = [by_template.get(error.template) for error in errors if error.code in UNFULFILLABLE]
-            exhausted = sorted({each for each in full if each is not None})
+            groups = [self._group(attempt.launch, error) for error in errors if error.code in UNFULFILLABLE]
+            full = {group.terms.reservation_id for group in groups if group is not None}
+            exhausted = sorted(each for each in full if each is not None)
             for each in exhausted:
                 sources.reservations.exhausted(each)
             short = [Shortage(capacity_type=core.CAPACITY_RESERVED, scope=each) for each in exhausted]
             await sources.shortages.remember(short, _RESERVED_SECONDS)
 
+    def _group(self, launch: FrozenLaunch, said: FleetError | FleetInstance) -> LaunchGroup | None:
+        """The group that an answer is about: a launch has one for each type and zone (AWS-156). If the answer lacks
+        these, the template's id says it; a guess would book another reservation than the one that pays."""
+        for group in launch.groups:
+            for override in group.overrides:
+                if (override.instance_type, launch.places[override.place].zone) == (said.instance_type, said.zone):
+                    return group
+        if len(launch.groups) == 1:
+            return launch.groups[0]
+        by_id = {self._templates.id_of(group.template): group for group in launch.groups}
+        return by_id.get(said.template) if said.template else None
+
     async def _instance(self, attempt: LaunchAttempt, launched: FleetInstance) -> Instance:
-        override = launched.override
         launch, sources = attempt.launch, self._offerings.sources
-        group = next((g for g in launch.groups if g.template == launched.template), launch.groups[0])
-        if group.terms.reservation_id:
-            sources.reservations.launched(group.terms.reservation_id)
-        name, zone = override.get("InstanceType", ""), override.get("AvailabilityZone", "")
+        group = self._group(launch, launched)
+        terms = group.terms if group is not None else LaunchTerms(image="", max_pods=0)
+        if terms.reservation_id:
+            sources.reservations.launched(terms.reservation_id)
+        name, zone = launched.instance_type, launched.zone
         placement = await sources.groups.of_class(attempt.node_class)
         facts = InstanceFacts(
             id=launched.id,
             instance_type=name,
             zone=zone,
             zone_id=attempt.node_class.zone_ids.get(zone, ""),
-            image=override.get("ImageId") or group.terms.image,
+            image=launched.override.get("ImageId") or terms.image,
             capacity_type=launch.fleet.capacity_type,
             tenancy=launch.fleet.tenancy,
-            reservation_id=group.terms.reservation_id,
+            reservation_id=terms.reservation_id,
             reservation_type="capacity-block" if launch.block else "default",
             interruptible=launch.interruptible,
             group_id=placement.id if placement else None,
             partition=launch.fleet.partition,
             partitioned=bool(placement and placement.partitions),
             launched=self._clock(),
-            efa=bool(group.terms.efa or attempt.node_class.spec.network_interfaces),
+            efa=bool(terms.efa or attempt.node_class.spec.network_interfaces),
             tags=instance_tags(attempt),
         )
         # Launched all the same where the type is not known; what it is, the next look will say.

@@ -7,7 +7,7 @@ not here. That a template exists is remembered; if someone has deleted it, the f
 import asyncio
 import time
 from collections.abc import Awaitable, Callable
-from typing import Any, Final, TypeVar
+from typing import Any, Final, NamedTuple, TypeVar
 
 from dovetail.adapters.aws.calls import Calls
 from dovetail.adapters.aws.failures import NOT_FOUND, TEMPLATE_EXISTS, Denied, refusal
@@ -20,12 +20,17 @@ T = TypeVar("T")
 _KNOWN_SECONDS: Final = 600.0
 
 
+class _Known(NamedTuple):
+    until: float
+    id: str  # empty if another has just made it, and EC2 has not said it
+
+
 class LaunchTemplates:
     """Launch templates by name."""
 
     def __init__(self, calls: Calls, clock: Callable[[], float] = time.time) -> None:
         self._calls, self._clock = calls, clock
-        self._known: dict[str, float] = {}
+        self._known: dict[str, _Known] = {}
         self._under_way: dict[str, asyncio.Future[Any]] = {}
         self._making: dict[str, asyncio.Lock] = {}
 
@@ -43,7 +48,7 @@ class LaunchTemplates:
 
     async def exists(self, name: str) -> bool:
         """Whether EC2 has it, as known or as asked now."""
-        if self._known.get(name, 0.0) > self._clock():
+        if self._is_known(name):
             self._keep(name)
             return True
         answer = await self._calls.attempt("ec2", "DescribeLaunchTemplates", LaunchTemplateNames=[name])
@@ -51,8 +56,8 @@ class LaunchTemplates:
             if answer.code in NOT_FOUND:
                 return False
             raise refusal("ec2:DescribeLaunchTemplates", answer)
-        if answer.get("LaunchTemplates"):
-            self._keep(name)
+        for found in answer.get("LaunchTemplates") or ():
+            self._keep(name, found.get("LaunchTemplateId", ""))
             return True
         return False
 
@@ -60,14 +65,21 @@ class LaunchTemplates:
         """Make one that was not found; the refusal if EC2 rejects it. One that another has just made is as good."""
         lock = self._making.setdefault(template.name, asyncio.Lock())
         async with lock:
-            if self._known.get(template.name, 0.0) > self._clock():
+            if self._is_known(template.name):
                 return None
             answer = await self._create(template)
         self._making.pop(template.name, None)
-        if isinstance(answer, Denied) and answer.code != TEMPLATE_EXISTS:
-            return answer
-        self._keep(template.name)
+        if isinstance(answer, Denied):
+            if answer.code != TEMPLATE_EXISTS:
+                return answer
+            answer = {}
+        self._keep(template.name, (answer.get("LaunchTemplate") or {}).get("LaunchTemplateId", ""))
         return None
+
+    def id_of(self, name: str) -> str:
+        """Its id, by which fleets answer; empty if EC2 has not said it."""
+        known = self._known.get(name)
+        return "" if known is None else known.id
 
     def forget(self, name: str) -> None:
         """EC2 does not have it after all."""
@@ -75,10 +87,14 @@ class LaunchTemplates:
 
     def used_since(self, moment: float) -> frozenset[str]:
         """The names that launches of this process have used since."""
-        return frozenset(name for name, until in self._known.items() if until - _KNOWN_SECONDS >= moment)
+        return frozenset(name for name, known in self._known.items() if known.until - _KNOWN_SECONDS >= moment)
 
-    def _keep(self, name: str) -> None:
-        self._known[name] = self._clock() + _KNOWN_SECONDS
+    def _is_known(self, name: str) -> bool:
+        known = self._known.get(name)
+        return known is not None and known.until > self._clock()
+
+    def _keep(self, name: str, identity: str = "") -> None:
+        self._known[name] = _Known(self._clock() + _KNOWN_SECONDS, identity or self.id_of(name))
 
     async def _create(self, template: Template) -> Json | Denied:
         # No token of ours: the name is unique already, and a token would bring back what was deleted meanwhile.
