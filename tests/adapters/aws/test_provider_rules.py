@@ -12,7 +12,7 @@ from dovetail.model import names
 from dovetail.model.nodes import NodeClaim
 from dovetail.model.pools import ClaimTemplate, InstanceType, NodePool
 from dovetail.model.values.json import Json
-from dovetail.ports.cloud import ClassNotReady, NoCapacity
+from dovetail.ports.cloud import ClassNotReady, LaunchRefused, NoCapacity
 from testing.aws_worlds import REFERENCE, a_claim, amd64, any_kind, on_demand, one_of
 from tests.adapters.aws.conftest import Stage
 
@@ -119,6 +119,63 @@ async def reserved_left(stage: Stage) -> list[int]:
     """How many instances each reservation of m5.large has left, as planners see it."""
     offerings = (await types(stage))["m5.large"].offerings
     return [each.reservation_capacity for each in offerings if each.requirements[0].values == ("reserved",)]
+def with_free(subnets: list[Json], free: dict[str, int]) -> list[Json]:
+    return [{**each, "free": free.get(each["id"], each["free"])} for each in subnets]
+
+
+async def test_what_is_reserved_in_a_zone_without_addresses_is_not_counted_on(stage: Stage) -> None:
+    """AWS-146: planner and launch agree, and the launch goes to another capacity type."""
+    subnets = stage.server.control("GET", "world")["subnets"]
+    stage.patch(subnets=with_free(subnets, {"subnet-0a": 0}))
+    await with_reservations(stage, OPEN)
+
+    offerings = [each for each in (await types(stage))["m5.large"].offerings if each.reservation_capacity]
+    instance = await stage.launched(a_claim(M5_LARGE, any_kind(), amd64()))
+
+    assert [each.available for each in offerings] == [False]
+    assert (instance.labels[names.CAPACITY_TYPE], instance.labels[names.ZONE]) == ("spot", "us-west-2b")
+
+
+async def test_a_subnet_that_ec2_finds_full_leaves_the_reservation_to_the_others_of_its_zone(stage: Stage) -> None:
+    """AWS-74: where there are none, the launch after it falls back."""
+    subnets = stage.server.control("GET", "world")["subnets"]
+    tags = {"karpenter.sh/discovery": "dovetail"}
+    small = {"id": "subnet-0d", "zone": "us-west-2a", "free": 5, "tags": tags}
+    stage.patch(subnets=[*subnets, small])
+    await with_reservations(stage, OPEN)
+    claim = a_claim(M5_LARGE, any_kind(), amd64())
+    answers = []
+    for free in ({"subnet-0a": 0}, {}, {"subnet-0a": 0, "subnet-0d": 0}, {}):
+        if free:  # taken by others since it was described
+            stage.patch(subnets=with_free([*subnets, small], free))
+        answers.append(await stage.launch(replace(claim, uid=f"c{len(answers)}")))
+
+    kinds = [None if isinstance(each, NoCapacity) else each.labels[names.CAPACITY_TYPE] for each in answers]
+    assert kinds == [None, "reserved", None, "spot"]
+
+
+async def test_a_reservation_of_types_without_an_image_is_not_counted_on(stage: Stage) -> None:
+    """AWS-65: the class has an image for amd64 alone, and reserved places of arm64 keep nothing from it."""
+    known = stage.server.control("GET", "world")["images"]
+    stage.patch(images=[*known, {**IMAGES, "id": "ami-001", "name": "mine", "created": "2026-01-01T00:00:00.000Z"}])
+    stage.patch(reservations=[{**OPEN, "type": "m6g.large"}])
+    await stage.with_class(
+        amiFamily="AL2023",
+        amiSelectorTerms=[{"id": "ami-001"}],
+        capacityReservationSelectorTerms=[{"id": "cr-01"}],
+    )
+    either = one_of("node.kubernetes.io/instance-type", "m5.large", "m6g.large")
+
+    offered = {name: any(each.available for each in found.offerings) for name, found in (await types(stage)).items()}
+    instance = await stage.launched(a_claim(either, any_kind()))
+    refused = await stage.launch(a_claim(one_of("node.kubernetes.io/instance-type", "m6g.large"), any_kind()))
+
+    assert (offered["m5.large"], offered["m6g.large"]) == (True, False)
+    assert instance.labels["node.kubernetes.io/instance-type"] == "m5.large"
+    assert isinstance(refused, LaunchRefused)  # the claim stays, with the reason
+    assert refused.message == "no instance types satisfy requirements of amis"
+
+
 
 
 async def test_a_block_that_ends_within_forty_minutes_is_not_used(stage: Stage) -> None:

@@ -117,7 +117,7 @@ def _offered_type(sized: SizedType, shared: _Shared) -> OfferedType:
     reserved = shared.reserved.get(sized.facts.name, [])
     plain = _kinds(sized.capacity_types, shared.zones, shared.partitions)
     group = shared.now.group
-    fits = sized.suits and (group is None or group.strategy in sized.facts.strategies)
+    fits = sized.suits and sized.has_image and (group is None or group.strategy in sized.facts.strategies)
     before = shared.before.get(sized.facts.name)
     if before is not None and (before.sized is not sized or before.kinds is not plain):
         before = None  # sized anew, or offered in other kinds: nothing of it can stay
@@ -242,3 +242,4 @@ def _reserved_offering(sized: SizedType, kind: OfferingKind, now: Circumstances,
         available=available,
         reservation_capacity=each.count,
     )
+        and (core.CAPACITY_RESERVED, each.zone) not in now.full_zones

@@ -137,6 +137,7 @@ class OfferingsCache:
             node_class.generation,
             tuple(status.subnets or ()),
             tuple(r.instance_type for r in status.capacity_reservations or ()),
+            node_class.images,
         )
         before = self._sized.get(node_class.uid)
         if before is not None and before.key == key and before.memory == memory:
@@ -163,6 +164,11 @@ class OfferingsCache:
             return []
         return await self.sources.reservations.of_class(node_class)
 
+    def is_full(self, capacity_type: str, subnet: str) -> bool:
+        """Whether a launch of this capacity type finds no address there. Planning and launching both ask this: what
+        only the launch left out would be planned again without end."""
+        return self.sources.subnets.is_full(subnet) or self.sources.shortages.subnet_is_short(capacity_type, subnet)
+
     def _full_zones(self, node_class: NodeClass) -> frozenset[tuple[str, str]]:
         """Per capacity type, the zones in which no subnet of the class has room for a launch (AWS-73)."""
         by_zone: dict[str, list[str]] = {}
@@ -170,13 +176,10 @@ class OfferingsCache:
             by_zone.setdefault(subnet.zone, []).append(subnet.id)
         return frozenset(
             (capacity_type, zone)
-            for capacity_type in (core.CAPACITY_ON_DEMAND, core.CAPACITY_SPOT)
+            for capacity_type in (core.CAPACITY_ON_DEMAND, core.CAPACITY_SPOT, core.CAPACITY_RESERVED)
             for zone, subnets in by_zone.items()
-            if all(self._is_full(capacity_type, subnet) for subnet in subnets)
+            if all(self.is_full(capacity_type, subnet) for subnet in subnets)
         )
-
-    def _is_full(self, capacity_type: str, subnet: str) -> bool:
-        return self.sources.subnets.is_full(subnet) or self.sources.shortages.subnet_is_short(capacity_type, subnet)
 
 
 def _remember(kept: dict[str, Entry], uid: str, value: Entry) -> None:

@@ -11,7 +11,7 @@ from dovetail.adapters.aws.instance_types.class_fit import suits_class
 from dovetail.adapters.aws.instance_types.region_types import Region
 from dovetail.adapters.aws.instance_types.type_facts import TypeFacts
 from dovetail.adapters.aws.instance_types.type_labels import type_requirements
-from dovetail.adapters.aws.node_class.node_class import NodeClass
+from dovetail.adapters.aws.node_class.node_class import NodeClass, image_for
 from dovetail.adapters.aws.settings import AwsSettings
 from dovetail.model import names as core
 from dovetail.model.pods import Expression
@@ -29,6 +29,7 @@ class SizedType:
     zones: frozenset[str]  # that the type and the class's subnets share
     capacity_types: tuple[str, ...]
     suits: bool  # whether its instances can be launched as the class asks
+    has_image: bool  # whether one of the class's images starts on it
     plain: bool  # neither bare metal nor with accelerators
 
 
@@ -58,13 +59,15 @@ def sized_type(
         )
     )
     expressions = type_requirements(facts, node_class.family, region.name, zones, capacity_types)
+    requirements = from_expressions(expressions)
     return SizedType(
         facts=facts,
         sizes=sizes_of(facts, node_class, settings, observed_memory),
         expressions=expressions,
-        requirements=from_expressions(expressions),
+        requirements=requirements,
         zones=frozenset(zones),
         capacity_types=capacity_types,
         suits=suits_class(facts, node_class),
+        has_image=image_for(node_class.images, requirements) is not None,
         plain="metal" not in facts.size and not facts.has_accelerators,
     )

@@ -31,7 +31,7 @@ from dovetail.adapters.aws.launch.fleet_request import LaunchAttempt, fleet_requ
 from dovetail.adapters.aws.launch.frozen_launch import FrozenLaunch, LaunchGroup
 from dovetail.adapters.aws.launch.launch_templates import LaunchTemplates
 from dovetail.adapters.aws.launch.launch_terms import LaunchTerms
-from dovetail.adapters.aws.launch.refusal_reasons import IMAGE_REFUSALS, reason_for
+from dovetail.adapters.aws.launch.refusal_reasons import IMAGE_REFUSALS, NO_ADDRESSES, reason_for
 from dovetail.adapters.aws.launch.template_data import Template
 from dovetail.adapters.aws.launch.template_maker import TemplateMaker
 from dovetail.adapters.aws.meters import count
@@ -170,7 +170,7 @@ class Launcher:
             count("cloudprovider_instance_launch_failures_total", labels)
         await sources.shortages.remember(shortages_of(errors, capacity_type))
         if capacity_type == core.CAPACITY_RESERVED:
-            groups = [self._group(attempt.launch, error) for error in errors if error.code in UNFULFILLABLE]
+            groups = [self._group(attempt.launch, error) for error in errors if _is_of_reservation(error)]
             full = {group.terms.reservation_id for group in groups if group is not None}
             exhausted = sorted(each for each in full if each is not None)
             for each in exhausted:
@@ -250,6 +250,11 @@ def annotations_of(launch: FrozenLaunch) -> dict[str, str]:
 def _subnet_used(answer: Json) -> str | None:
     launched = launched_instance(answer)
     return None if launched is None else str(launched.override.get("SubnetId", ""))
+
+def _is_of_reservation(error: FleetError) -> bool:
+    """Whether the reservation gives nothing. A full subnet says nothing of it: another subnet may reach it."""
+    return error.code in UNFULFILLABLE and not (error.code == NO_ADDRESSES and error.subnet)
+
 
 
 def _denied(denied: Denied) -> NoCapacity | LaunchRefused:

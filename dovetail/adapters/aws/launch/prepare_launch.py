@@ -33,7 +33,7 @@ from dovetail.model import names as core
 from dovetail.model.nodes import NodeClaim
 from dovetail.model.pods import Expression
 from dovetail.model.rules.stable_images import BACK, OLD_IMAGES, images_of
-from dovetail.model.scheduling.requirements import conflicts
+from dovetail.model.scheduling.requirements import conflicts, from_expressions
 from dovetail.ports.cloud import ClassNotReady, LaunchRefused, LaunchWarning, NoCapacity, Prepared
 
 NO_IMAGE: Final = "no instance types satisfy requirements of amis"
@@ -121,7 +121,7 @@ class LaunchPreparer:
             search = self._search(node_class, claim, offered, images)
         choice = choose(claim, search.suitable[claim.requirements], strict_min_values=strict)
         if isinstance(choice, NoCapacity):
-            return choice
+            return LaunchRefused(reason="LaunchFailed", message=NO_IMAGE) if _lack_images(claim, offered) else choice
         places = self._places(node_class, choice)
         prices = _by_terms(search, claim, choice, places)
         if prices is None:
@@ -147,12 +147,11 @@ class LaunchPreparer:
 
     def _places(self, node_class: NodeClass, choice: FleetChoice) -> dict[str, LaunchPlace]:
         """The roomiest subnet of each zone; a full one is left out (AWS-71)."""
-        subnets, shortages = self._offerings.sources.subnets, self._offerings.sources.shortages
         best: dict[str, tuple[int, str]] = {}
         for subnet in node_class.status.subnets or ():
-            room = subnets.room(subnet.id)
-            if subnets.is_full(subnet.id) or shortages.subnet_is_short(choice.capacity_type, subnet.id):
+            if self._offerings.is_full(choice.capacity_type, subnet.id):
                 continue
+            room = self._offerings.sources.subnets.room(subnet.id)
             rank = (-(room or 0), subnet.id)
             if subnet.zone not in best or rank < best[subnet.zone]:
                 best[subnet.zone] = rank
@@ -267,6 +266,15 @@ def usable_class(classes: NodeClasses, claim: NodeClaim) -> NodeClass | NoCapaci
     if state.ready == "Unknown":
         return LaunchRefused(reason="NodeClassReadinessUnknown", message=state.message or "its readiness is not known")
     return found
+
+
+def _lack_images(claim: NodeClaim, offered: Iterable[OfferedType]) -> bool:
+    """Whether no image starts on any type that the claim allows. That is no shortage, which the next claim would meet
+    elsewhere: the claim stays and says so."""
+    wanted = from_expressions(claim.requirements)
+    allowed = (each.sized.has_image for each in offered if not conflicts(each.sized.requirements, wanted))
+    first = next(allowed, None)  # of hundreds, nearly always one with an image
+    return first is False and not any(allowed)
 
 
 def _by_terms(
