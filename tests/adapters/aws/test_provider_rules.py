@@ -1,16 +1,20 @@
 """Rules of the AWS provider over HTTP: reservations, types and their resources, images, checks of a class, drift."""
 
 import json
+import time
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from dovetail.adapters.aws.catalogue.shortages import ASKED_AGAIN_AFTER
 from dovetail.adapters.aws.failures import Denied
+from dovetail.adapters.aws.names import PARTITION
 from dovetail.adapters.aws.node_class.node_class import NodeClass
 from dovetail.model import names
-from dovetail.model.nodes import NodeClaim
+from dovetail.model.nodes import NodeClaim, NodeClassRef
 from dovetail.model.pools import ClaimTemplate, InstanceType, NodePool
+from dovetail.model.scheduling.requirements import from_expressions
 from dovetail.model.values.json import Json
 from dovetail.ports.cloud import ClassNotReady, LaunchRefused, NoCapacity
 from testing.aws_worlds import REFERENCE, a_claim, amd64, any_kind, on_demand, one_of
@@ -115,10 +119,6 @@ async def test_an_answer_without_type_and_zone_is_told_by_its_template(
     assert await reserved_left(stage) == [0, 1]
 
 
-async def reserved_left(stage: Stage) -> list[int]:
-    """How many instances each reservation of m5.large has left, as planners see it."""
-    offerings = (await types(stage))["m5.large"].offerings
-    return [each.reservation_capacity for each in offerings if each.requirements[0].values == ("reserved",)]
 def with_free(subnets: list[Json], free: dict[str, int]) -> list[Json]:
     return [{**each, "free": free.get(each["id"], each["free"])} for each in subnets]
 
@@ -176,6 +176,10 @@ async def test_a_reservation_of_types_without_an_image_is_not_counted_on(stage: 
     assert refused.message == "no instance types satisfy requirements of amis"
 
 
+async def reserved_left(stage: Stage) -> list[int]:
+    """How many instances each reservation of m5.large has left, as planners see it."""
+    offerings = (await types(stage))["m5.large"].offerings
+    return [each.reservation_capacity for each in offerings if each.requirements[0].values == ("reserved",)]
 
 
 async def test_a_block_that_ends_within_forty_minutes_is_not_used(stage: Stage) -> None:
@@ -256,6 +260,63 @@ async def test_a_placement_group_that_the_class_no_longer_names_is_drift(stage: 
     other = replace(claim, labels={**claim.labels, "karpenter.k8s.aws/placement-group-id": "pg-02"})
 
     assert await drift(stage, other) == "PlacementGroupDrift"
+
+
+GROUPED = replace(REFERENCE, name="grouped")
+
+
+async def with_group(stage: Stage, **group: Any) -> None:
+    """A class with this placement group, beside the usual one without."""
+    stage.patch(placementGroups=[{"id": "pg-01", "name": "pg", **group}])
+    await stage.with_class()
+    await stage.with_class(name="grouped", placementGroupSelector={"id": "pg-01"})
+
+
+async def on_demand_sold(stage: Stage, reference: NodeClassRef = REFERENCE) -> set[tuple[str, str]]:
+    """(zone, partition) of what planners may launch of m5.large on demand under a class."""
+    pool = replace(POOL, uid=reference.name, template=ClaimTemplate(node_class=reference))
+    found = {each.name: each for each in (await stage.adapter.catalogues.catalogue(pool)).types}
+    sold = [from_expressions(each.requirements) for each in found["m5.large"].offerings if each.available]
+    return {
+        (*each[names.ZONE].values, *(each[PARTITION].values if PARTITION in each else ("",)))
+        for each in sold
+        if each[names.CAPACITY_TYPE].has("on-demand")
+    }
+
+
+async def test_a_full_placement_group_is_short_for_launches_into_it_alone(stage: Stage) -> None:
+    """AWS-73: a spread group takes seven instances a zone; the eighth says nothing of any other class."""
+    await with_group(stage, strategy="spread")
+    stage.patch(ice=[{"code": "InsufficientInstanceCapacity"}])
+    claim = a_claim(M5_LARGE, on_demand(), amd64(), node_class=GROUPED)
+    everywhere = {(f"us-west-2{zone}", "") for zone in "abc"}
+
+    assert isinstance(await stage.launch(claim), NoCapacity)
+    assert await on_demand_sold(stage) == everywhere
+    assert await on_demand_sold(stage, GROUPED) == set()
+
+    # What is sold outside says nothing of the group; what is sold into the group ends its shortage.
+    stage.patch(ice=[])
+    asks = {names.ASKS_AGAIN: "true"}
+    await stage.launched(a_claim(M5_LARGE, on_demand(), amd64(), annotations=asks))
+    assert await on_demand_sold(stage, GROUPED) == set()
+    shortages = stage.adapter.offerings.sources.shortages
+    shortages._clock = lambda: time.time() + ASKED_AGAIN_AFTER + 1
+    await stage.launched(replace(claim, uid="another", annotations=asks))
+    assert await on_demand_sold(stage, GROUPED) == {("us-west-2a", "")}
+
+
+async def test_a_full_partition_leaves_the_others_of_its_group(stage: Stage) -> None:
+    """AWS-73."""
+    await with_group(stage, strategy="partition", partitions=3)
+    stage.patch(ice=[{"zone": f"us-west-2{zone}", "code": "InsufficientInstanceCapacity"} for zone in "abc"])
+    claim = a_claim(M5_LARGE, on_demand(), amd64(), one_of(PARTITION, "2"), node_class=GROUPED)
+
+    assert isinstance(await stage.launch(claim), NoCapacity)
+
+    left = await on_demand_sold(stage, GROUPED)
+    assert left == {(f"us-west-2{zone}", partition) for zone in "abc" for partition in "13"}
+    assert len(await on_demand_sold(stage)) == 3
 
 
 async def test_without_its_class_nothing_is_judged(stage: Stage) -> None:

@@ -24,6 +24,7 @@ from dovetail.model.pools import InstanceType, Offering
 from dovetail.model.scheduling.requirements import RequirementSet, from_expressions
 
 _OPEN: Final = ShortFor(0.0, 0.0)
+ShortPools = Mapping[tuple[str, str, str], ShortFor]  # by capacity type, instance type ("" for all) and zone
 RESERVED_SHARE: Final = 10_000_000.0  # a reserved offering costs this part of on-demand: first choice, yet comparable
 
 
@@ -70,13 +71,14 @@ def offered_types(
         kind = _reserved_kind(each, node_class.zone_ids.get(each.zone, ""))
         reserved.setdefault(each.instance_type, []).append(kind)
     group = now.group.id if now.group else ""
+    partitions = _partitions(now.group.partitions if now.group else 0)
     shared = _Shared(
         now=now,
         zones=tuple((zone, node_class.zone_ids.get(zone, "")) for zone in region.zones),
         reserved=reserved,
-        short=now.shortages.pools(group),
+        short={partition: now.shortages.pools(group, partition) for partition in partitions},
         fresh_from=now.shortages.fresh_from(),
-        partitions=now.group.partitions if now.group else 0,
+        partitions=partitions,
         before={each.sized.facts.name: each for each in now.before},
     )
     return tuple(_offered_type(sized, shared) for sized in sized_types)
@@ -89,9 +91,9 @@ class _Shared:
     now: Circumstances
     zones: tuple[tuple[str, str], ...]  # name and id
     reserved: Mapping[str, list[OfferingKind]]  # by instance type
-    short: Mapping[tuple[str, str, str], ShortFor]  # by capacity type, instance type ("" for all) and zone
+    short: Mapping[str, ShortPools]  # by partition
     fresh_from: float  # a shortage with a later end may not be asked about again yet
-    partitions: int
+    partitions: tuple[str, ...]
     before: Mapping[str, OfferedType]
     _open: dict[tuple[str, ...], tuple[tuple[OfferingKind, bool], ...]] = field(default_factory=dict)
 
@@ -108,9 +110,10 @@ class _Shared:
         now, zone = self.now, kind.zone
         return zone not in now.shifted and (kind.capacity_type, zone) not in now.full_zones
 
-    def span_of(self, capacity_type: str, name: str, zone: str) -> ShortFor:
-        """How long it is short; made of moments that are 0 if no shortage is known."""
-        return max(self.short.get((capacity_type, name, zone), _OPEN), self.short.get((capacity_type, "", ""), _OPEN))
+
+def _span(short: ShortPools, capacity_type: str, name: str, zone: str) -> ShortFor:
+    """How long it is short; made of moments that are 0 if no shortage is known."""
+    return max(short.get((capacity_type, name, zone), _OPEN), short.get((capacity_type, "", ""), _OPEN))
 
 
 def _offered_type(sized: SizedType, shared: _Shared) -> OfferedType:
@@ -141,15 +144,15 @@ def _offerings(
     sized: SizedType, kinds: tuple[OfferingKind, ...], shared: _Shared, before: tuple[Offering, ...], *, fits: bool
 ) -> tuple[Offering, ...]:
     """The inner loop, 11,000 rounds: what types share was looked up before, and an unchanged offering is kept."""
-    name, zones, short, prices = sized.facts.name, sized.zones, shared.short, shared.now.prices
+    name, zones, prices = sized.facts.name, sized.zones, shared.now.prices
     on_demand, spot, differs = prices.on_demand(name), prices.spot, not before
     found: list[Offering] = []
     for number, (kind, is_open) in enumerate(shared.kinds_open_now(sized.capacity_types, kinds)):
         capacity_type, zone = kind.capacity_type, kind.zone
         price = on_demand if capacity_type == core.CAPACITY_ON_DEMAND else spot(name, zone)
         available, span, may_be_asked = is_open and fits and zone in zones, _OPEN, False
-        if available and short:
-            span = shared.span_of(capacity_type, name, zone)
+        if available and (short := shared.short[kind.partition]):
+            span = _span(short, capacity_type, name, zone)
             available, may_be_asked = not span.until, 0.0 < span.until <= shared.fresh_from
         unpriced = available and price is None
         available = available and not unpriced
@@ -174,9 +177,14 @@ def _offerings(
     return tuple(found) if differs else before
 
 
+def _partitions(number: int) -> tuple[str, ...]:
+    """By their labels; an empty one if there are none."""
+    return tuple(str(each) for each in range(1, number + 1)) or ("",)
+
+
 @lru_cache(maxsize=256)
 def _kinds(
-    capacity_types: tuple[str, ...], zones: tuple[tuple[str, str], ...], partitions: int
+    capacity_types: tuple[str, ...], zones: tuple[tuple[str, str], ...], partitions: tuple[str, ...]
 ) -> tuple[OfferingKind, ...]:
     """Every zone and capacity type, in each partition where there are any (AWS-64, AWS-70)."""
     return tuple(
@@ -184,7 +192,7 @@ def _kinds(
         for zone, zone_id in zones
         for capacity_type in capacity_types
         if capacity_type != core.CAPACITY_RESERVED
-        for partition in ([str(number) for number in range(1, partitions + 1)] or [""])
+        for partition in partitions
     )
 
 
@@ -235,6 +243,7 @@ def _reserved_offering(sized: SizedType, kind: OfferingKind, now: Circumstances,
         and each.zone in sized.zones
         and not each.expiring
         and each.zone not in now.shifted
+        and (core.CAPACITY_RESERVED, each.zone) not in now.full_zones
     )
     return Offering(
         requirements=kind.expressions,
@@ -242,4 +251,3 @@ def _reserved_offering(sized: SizedType, kind: OfferingKind, now: Circumstances,
         available=available,
         reservation_capacity=each.count,
     )
-        and (core.CAPACITY_RESERVED, each.zone) not in now.full_zones

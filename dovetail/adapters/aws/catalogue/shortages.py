@@ -34,7 +34,8 @@ class ShortFor(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
 class Shortage:
-    """What is short. Empty parts stand for "any"; `scope` is a placement group or a subnet."""
+    """What is short. Empty parts stand for "any"; `scope` is a placement group or a partition of one (`group_scope`), a
+    subnet, or a reservation."""
 
     capacity_type: str
     instance_type: str = ""
@@ -50,6 +51,11 @@ class Shortage:
     def since_key(self) -> str:
         """The key of the moment of its first refusal."""
         return _SINCE + self.key
+
+
+def group_scope(group: str, partition: str = "") -> str:
+    """The scope of a placement group, or of one of its partitions."""
+    return f"{group}.{partition}" if partition else group
 
 
 def read_key(key: str) -> Shortage | None:
@@ -100,14 +106,16 @@ class Shortages:
             self._take({}, {})
         return self._revision
 
-    def pools(self, group: str = "") -> dict[tuple[str, str, str], ShortFor]:
+    def pools(self, group: str = "", partition: str = "") -> dict[tuple[str, str, str], ShortFor]:
         """Short capacity pools as (capacity type, instance type, zone), type and zone empty if all of it is short;
-        those of a placement group count only for launches into it (AWS-73)."""
-        return {
-            (short.capacity_type, short.instance_type, short.zone): ShortFor(until, self._since[short])
-            for short, until in self.known().items()
-            if not short.scope or short.scope == group
-        }
+        those of a placement group count only for launches into it, and those of a partition for it alone (AWS-73)."""
+        scopes, found = {"", group, group_scope(group, partition)}, {}
+        for short, until in self.known().items():
+            if short.scope in scopes:
+                pool = (short.capacity_type, short.instance_type, short.zone)
+                span = ShortFor(until, self._since[short])
+                found[pool] = max(span, found.get(pool, span))
+        return found
 
     def fresh_from(self) -> float:
         """A shortage with a later end may not be tried again yet."""

@@ -6,7 +6,7 @@ for a missing right, the claim would otherwise be deleted and made again forever
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from dovetail.adapters.aws.catalogue.shortages import Shortage
@@ -90,8 +90,10 @@ def launched_instance(answer: Json) -> FleetInstance | None:
     return None
 
 
-def shortages_of(errors: Iterable[FleetError], capacity_type: str) -> set[Shortage]:
-    """What is not offered again for a while. A full subnet is short for this capacity type only."""
+def shortages_of(errors: Iterable[FleetError], capacity_type: str, group: str) -> set[Shortage]:
+    """What is not offered again for a while. A full subnet is short for this capacity type only, and what ran short in
+    a placement group (`group_scope`, or "") for launches into it: a spread group is full with seven instances a zone,
+    when all others may launch there (AWS-73)."""
     found: set[Shortage] = set()
     for error in errors:
         if error.code == SPOT_ROLE:
@@ -99,7 +101,8 @@ def shortages_of(errors: Iterable[FleetError], capacity_type: str) -> set[Shorta
         if error.code == NO_ADDRESSES and error.subnet:
             found.add(Shortage(capacity_type=capacity_type, scope=error.subnet))
         elif capacity_type != core.CAPACITY_RESERVED and error.code in UNFULFILLABLE:
-            found.add(Shortage(capacity_type=capacity_type, instance_type=error.instance_type, zone=error.zone))
+            pool = Shortage(capacity_type=capacity_type, instance_type=error.instance_type, zone=error.zone)
+            found.add(replace(pool, scope=group))
     return found
 
 

@@ -13,7 +13,7 @@ from typing import Final
 from dovetail.adapters.aws import names
 from dovetail.adapters.aws.calls import Calls
 from dovetail.adapters.aws.catalogue.offerings_cache import OfferingsCache
-from dovetail.adapters.aws.catalogue.shortages import Shortage
+from dovetail.adapters.aws.catalogue.shortages import Shortage, group_scope
 from dovetail.adapters.aws.cluster import Cluster
 from dovetail.adapters.aws.failures import TEMPLATE_MISSING, Denied
 from dovetail.adapters.aws.instances.instance import InstanceFacts, instance_of
@@ -143,32 +143,36 @@ class Launcher:
 
     async def _conclude(self, attempt: LaunchAttempt, answer: Json) -> Instance | NoCapacity | LaunchRefused:
         errors = read_errors(answer)
-        await self._remember(attempt, errors)
+        placement = await self._offerings.sources.groups.of_class(attempt.node_class)
+        group = "" if placement is None else placement.id
+        await self._remember(attempt, errors, group_scope(group, attempt.launch.fleet.partition or ""))
         launched = launched_instance(answer)
         if launched is None:
             return outcome(errors)
         if core.ASKS_AGAIN in attempt.claim.annotations:
-            await self._sells_again(attempt, launched)
+            await self._sells_again(attempt, launched, group)
         return replace(await self._instance(attempt, launched), warnings=warnings_of(errors))
 
-    async def _sells_again(self, attempt: LaunchAttempt, launched: FleetInstance) -> None:
-        """The next pass makes claims for everything else that waits for this."""
+    async def _sells_again(self, attempt: LaunchAttempt, launched: FleetInstance, group: str) -> None:
+        """The next pass makes claims for everything else that waits for this. What is sold into a placement group is
+        for sale outside as well; not the other way round."""
         sold = Shortage(
             capacity_type=attempt.launch.fleet.capacity_type,
             instance_type=launched.instance_type,
             zone=launched.zone,
         )
-        for shortage in (sold, Shortage(capacity_type=sold.capacity_type)):
+        scopes = {"", group, group_scope(group, attempt.launch.fleet.partition or "")}
+        for shortage in (*(replace(sold, scope=each) for each in scopes), Shortage(capacity_type=sold.capacity_type)):
             await self._offerings.sources.shortages.forget(shortage)
 
-    async def _remember(self, attempt: LaunchAttempt, errors: tuple[FleetError, ...]) -> None:
-        """Keep what ran short before anything is planned again (AWS-89)."""
+    async def _remember(self, attempt: LaunchAttempt, errors: tuple[FleetError, ...], group: str) -> None:
+        """Keep what ran short, in this scope of a placement group, before anything is planned again (AWS-89)."""
         capacity_type, sources = attempt.launch.fleet.capacity_type, self._offerings.sources
         for error in errors:
             place = {"zone": error.zone, "zone_id": attempt.node_class.zone_ids.get(error.zone, "")}
             labels = {**place, "capacity_type": capacity_type, "reason": error.code}
             count("cloudprovider_instance_launch_failures_total", labels)
-        await sources.shortages.remember(shortages_of(errors, capacity_type))
+        await sources.shortages.remember(shortages_of(errors, capacity_type, group))
         if capacity_type == core.CAPACITY_RESERVED:
             groups = [self._group(attempt.launch, error) for error in errors if _is_of_reservation(error)]
             full = {group.terms.reservation_id for group in groups if group is not None}
@@ -247,14 +251,14 @@ def annotations_of(launch: FrozenLaunch) -> dict[str, str]:
     }
 
 
-def _subnet_used(answer: Json) -> str | None:
-    launched = launched_instance(answer)
-    return None if launched is None else str(launched.override.get("SubnetId", ""))
-
 def _is_of_reservation(error: FleetError) -> bool:
     """Whether the reservation gives nothing. A full subnet says nothing of it: another subnet may reach it."""
     return error.code in UNFULFILLABLE and not (error.code == NO_ADDRESSES and error.subnet)
 
+
+def _subnet_used(answer: Json) -> str | None:
+    launched = launched_instance(answer)
+    return None if launched is None else str(launched.override.get("SubnetId", ""))
 
 
 def _denied(denied: Denied) -> NoCapacity | LaunchRefused:
