@@ -189,6 +189,7 @@ PLAIN_FIELDS = {
     "context": "a",
     "ipPrefixCount": 0,
     "cpuOptions": {"nestedVirtualization": "enabled"},
+    "enclaveOptions": {"enabled": False},
     "instanceStorePolicy": "RAID0",
 }
 REST = [
@@ -200,6 +201,8 @@ REST = [
     *vary("AWS-20", a_node_class, "spec.instanceStorePolicy", "RAID0", {"policy RAID1": "RAID1"}),
     *vary("AWS-20", a_node_class, "spec.ipPrefixCount", "greater than or equal to 0", {"-1 prefixes": -1}),
     *vary("AWS-20", a_node_class, "spec.cpuOptions.nestedVirtualization", "disabled", {"nested maybe": "maybe"}),
+    *vary("AWS-20", a_node_class, "spec.enclaveOptions", "", {"enclaves": {"enabled": True}}),
+    *vary("AWS-20", a_node_class, "spec.enclaveOptions", "Required value", {"enclaves neither on nor off": {}}),
     *vary("AWS-21", a_node_class, "spec.tags", "", {"tags": {"a": "b", "c": ""}, "no tags": {}}),
     *vary("AWS-21", a_node_class, "spec.tags", "empty tag keys aren't supported", {"an empty tag key": {"": "a"}}),
     *(

@@ -92,7 +92,6 @@ GAUDI: Final = "habana.ai/gaudi"
 POD_ENI: Final = "vpc.amazonaws.com/pod-eni"
 EFA: Final = "vpc.amazonaws.com/efa"
 PRIVATE_ADDRESS: Final = "vpc.amazonaws.com/PrivateIPv4Address"
-SANDBOX_REQUEST: Final = "eks.amazonaws.com/nitro-sandbox"
 
 NAME_TAG: Final = "Name"
 CLAIM_TAG: Final = "karpenter.sh/nodeclaim"

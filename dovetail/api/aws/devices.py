@@ -1,4 +1,4 @@
-"""What may an EC2NodeClass say about disks, network interfaces, metadata and processors (AWS-17 to AWS-20)?
+"""What may an EC2NodeClass say about disks, network interfaces, metadata, processors and enclaves (AWS-17 to AWS-20)?
 
 The pattern of `volumeSize` is Karpenter's, oddities included (a bare "Ti" passes, 18Ti does not), because the same
 manifest must be accepted or refused.
@@ -162,3 +162,10 @@ class CpuOptions(ApiModel):
 
     nested_virtualization: Literal["enabled", "disabled"] | None = None
     """Whether instances may run virtual machines of their own."""
+
+
+class EnclaveOptions(ApiModel):
+    """Whether instances may run Nitro Enclaves."""
+
+    enabled: Bool
+    """Whether they may; then only types that support Nitro Enclaves are launched."""

@@ -1,6 +1,6 @@
 """What does an EC2NodeClass say (AWS-9, AWS-14, AWS-21 to AWS-25)?
 
-`spec.kubelet` is an open object as in Karpenter's next release: the API server keeps whatever stands there and the
+`spec.kubelet` is an open object, as in Karpenter since 1.15: the API server keeps whatever stands there and the
 class's own validation judges it (AWS-40), because the kubelet's fields change with every Kubernetes version and may be
 expressions.
 """
@@ -14,6 +14,7 @@ from dovetail.api.aws.devices import (
     BlockDeviceMappings,
     ConnectionTracking,
     CpuOptions,
+    EnclaveOptions,
     MetadataOptions,
     NetworkInterfaces,
 )
@@ -148,6 +149,8 @@ class EC2NodeClassSpec(ApiModel):
     """How long the network remembers idle connections."""
     cpu_options: CpuOptions | None = None
     """How instances present their processors."""
+    enclave_options: EnclaveOptions | None = None
+    """Whether instances may run Nitro Enclaves; they may not if absent."""
     associate_public_ip_address: Bool | None = Field(default=None, alias="associatePublicIPAddress")
     """Whether instances get a public address; the subnet decides if absent."""
     ip_prefix_count: Annotated[Int32, Field(ge=0)] | None = None
@@ -161,6 +164,11 @@ class EC2NodeClassSpec(ApiModel):
     def ami_aliases(self) -> frozenset[str]:
         """The families named by aliases, as written there: al2023, bottlerocket, …"""
         return frozenset(alias_family(term.alias) for term in self.ami_selector_terms if term.alias is not None)
+
+    @property
+    def wants_enclaves(self) -> bool:
+        """Whether instances are launched with Nitro Enclaves."""
+        return self.enclave_options is not None and self.enclave_options.enabled
 
 
 class EC2NodeClass(ApiModel):

@@ -9,6 +9,7 @@ from dovetail.adapters.aws.launch.refusal_reasons import reason_for
 from dovetail.model import names
 from dovetail.model.nodes import NodeClaim
 from dovetail.model.rules.stable_images import BACK, STABLE
+from dovetail.model.values.resources import parse_resources
 from dovetail.ports.cloud import ClassNotReady, Instance, LaunchRefused, NoCapacity, Prepared
 from dovetail.ports.failures import Misconfigured, Refused, Retryable, Throttled, Unauthenticated, Unreachable
 from testing.aws_worlds import REFERENCE, a_claim, amd64, any_kind, family, on_demand, one_of, open_adapter
@@ -621,6 +622,24 @@ async def test_the_launch_after_one_that_is_refused_for_its_image_knows_that_it_
     assert isinstance(refused, LaunchRefused) and refused.reason == "InvalidAMIID"
     third = await ready.adapter.cloud.prepare(replace(first, uid="third"))
     assert isinstance(third, Prepared) and third.without
+
+
+@pytest.mark.parametrize("options", [None, {"enabled": False}, {"enabled": True}])
+async def test_enclaves_are_on_where_the_class_says_so_whatever_pods_ask_for(
+    stage: Stage, options: dict[str, bool] | None
+) -> None:
+    """AWS-63, AWS-86: a node without the enclaves that its class promises cannot run what it is for. The first m5 that
+    has them is the xlarge."""
+    await stage.with_class(**({} if options is None else {"enclaveOptions": options}))
+    stage.since = stage.server.control("GET", "ledger")["last"]
+    requests = parse_resources({"cpu": "1", "pods": "1", "eks.amazonaws.com/nitro-sandbox": "0"})
+
+    instance = await stage.launched(a_claim(family("m5"), on_demand(), requests=requests))
+
+    on = options == {"enabled": True}
+    made = [call["input"]["LaunchTemplateData"]["EnclaveOptions"] for call in stage.calls("CreateLaunchTemplate")]
+    assert made and all(each == {"Enabled": on} for each in made)
+    assert instance.labels[names.INSTANCE_TYPE] == ("m5.xlarge" if on else "m5.large")
 
 
 async def test_what_a_launch_is_made_of_changes_with_images_and_static_fields_alone(ready: Stage) -> None:

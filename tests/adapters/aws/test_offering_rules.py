@@ -71,6 +71,7 @@ def available(each: InstanceType) -> set[str]:
     ("change", "unsuited"),
     [
         ({"cpuOptions": {"nestedVirtualization": "enabled"}}, "m5.large"),
+        ({"enclaveOptions": {"enabled": True}}, "m5.large"),
         ({"connectionTracking": {"tcpEstablishedTimeout": 60}}, "m5.metal"),
         (
             {
@@ -87,7 +88,7 @@ def available(each: InstanceType) -> set[str]:
 async def test_a_type_that_does_not_suit_the_class_stays_listed_with_nothing_available(
     stage: Stage, change: dict[str, Any], unsuited: str
 ) -> None:
-    """AWS-63: nested virtualisation, connection tracking, network cards, the group's strategy."""
+    """AWS-63: nested virtualisation, Nitro Enclaves, connection tracking, network cards, the group's strategy."""
     await stage.with_class()
     assert available((await types(stage))[unsuited])
 

@@ -18,6 +18,8 @@ def suits_class(facts: TypeFacts, node_class: NodeClass) -> bool:
     nested = spec.cpu_options is not None and spec.cpu_options.nested_virtualization == "enabled"
     if nested and _NESTED not in facts.features:
         return False
+    if spec.wants_enclaves and not facts.enclaves:
+        return False
     if spec.connection_tracking is not None and facts.hypervisor != "nitro":
         return False
     return not spec.network_interfaces or _has_interfaces(facts, node_class)

@@ -33,7 +33,6 @@ class TemplateInputs:
     user_data: str
     tags: Mapping[str, str]
     group_id: str | None = None  # of the placement group
-    enclaves: bool = False
     ipv6: bool = False
     reserved_capacity: bool = True
 
@@ -68,7 +67,7 @@ def template_data(inputs: TemplateInputs) -> Json:
         "Monitoring": {"Enabled": bool(spec.detailed_monitoring)},
         "MetadataOptions": _metadata(inputs),
         "NetworkInterfaces": _interfaces(inputs),
-        "EnclaveOptions": {"Enabled": inputs.enclaves},
+        "EnclaveOptions": {"Enabled": spec.wants_enclaves},
         "Placement": _placement(inputs),
         "TagSpecifications": [tag_specification(kind, inputs.tags) for kind in _tagged_kinds(inputs)],
     }

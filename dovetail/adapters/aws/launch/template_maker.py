@@ -7,7 +7,6 @@ from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Final
 
-from dovetail.adapters.aws import names
 from dovetail.adapters.aws.kubelet.formulas import RESERVED
 from dovetail.adapters.aws.launch.launch_terms import FleetTerms, LaunchTerms
 from dovetail.adapters.aws.launch.template_data import Template, TemplateInputs, template_of
@@ -46,7 +45,6 @@ class TemplateMaker:
                 group_id=self.group_id,
                 user_data=user_data(self.node_class.family, start),
                 tags=self.tags,
-                enclaves=names.SANDBOX_REQUEST in self.claim.requests,
                 ipv6=":" in self.facts.dns_address,
                 reserved_capacity=self.settings.reserved_capacity,
             )
@@ -105,7 +103,6 @@ class TemplateNames:
             maker.group_id,
             frozenset(claim.labels.items()),
             (claim.taints, claim.startup_taints, claim.node_class),
-            names.SANDBOX_REQUEST in claim.requests,
             frozenset(maker.tags.items()),
         )
         found = known.by_shape.get(shape)

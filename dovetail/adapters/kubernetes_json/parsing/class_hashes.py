@@ -51,6 +51,7 @@ def _spec(spec: Json) -> Struct:
             ("NetworkInterfaces", _list(spec.get("networkInterfaces"), _interface)),
             ("DetailedMonitoring", _flag(spec.get("detailedMonitoring"))),
             ("MetadataOptions", _metadata(spec.get("metadataOptions"))),
+            ("EnclaveOptions", _enclaves(spec.get("enclaveOptions"))),
             ("ConnectionTracking", _tracking(spec.get("connectionTracking"))),
             ("Context", spec.get("context")),
             ("CPUOptions", _texts("CPUOptions", spec.get("cpuOptions"), _CPU)),
@@ -153,6 +154,11 @@ def _metadata(raw: Json | None) -> Value:
             ("HTTPTokens", raw.get("httpTokens")),
         ),
     )
+
+
+def _enclaves(raw: Json | None) -> Value:
+    """Options that say no are another thing than none."""
+    return None if raw is None else Struct("EnclaveOptions", (("Enabled", Int(1, 1) if raw.get("enabled") else None),))
 
 
 def _tracking(raw: Json | None) -> Value:
