@@ -1,8 +1,8 @@
 """Runs a pod's container from the image's file tree, as a kubelet and its runtime would, where there is neither.
 
 Its own mount and process namespaces; the tree read-only beneath them; the pod's user, without root's rights or a way to
-get them; the pod's variables, arguments and volumes. The network is the machine's: every pod has its own loopback
-address. Needs root on Linux, for the namespaces. Other work of a container runtime (cgroups, seccomp) is not done.
+get them; the pod's variables, arguments and volumes; the network of pod_network.py. Needs root on Linux, for the
+namespaces. Other work of a container runtime (cgroups, seccomp) is not done.
 """
 
 import os
@@ -17,8 +17,10 @@ from typing import Final
 
 from deploy.image.layout import ENVIRONMENT
 from dovetail.model.values.json import Json
+from testbed.pod_network import PodNetwork, can_make, inside
 
 ACCOUNT: Final = "/var/run/secrets/kubernetes.io/serviceaccount"
+_APART: Final = ("unshare", "--mount", "--propagation=private", "--pid", "--fork", "--kill-child")
 _DEVICES: Final = ("null", "zero", "random", "urandom")
 
 
@@ -28,9 +30,13 @@ class Surroundings:
 
     image: Path  # the tree
     folder: Path  # of this container
-    address: str  # of this pod
     files: Mapping[str, Path] = field(default_factory=dict)  # folders of Secrets and the account, by where they appear
     environment: Mapping[str, str] = field(default_factory=dict)  # of the service of the API server
+    network: PodNetwork | None = None  # without one: the machine's
+
+    @property
+    def address(self) -> str:
+        return self.network.address if self.network else "127.0.0.1"
 
 
 def can_run() -> str:
@@ -40,7 +46,7 @@ def can_run() -> str:
     tried = subprocess.run(
         ["unshare", "--mount", "--pid", "--fork", "true"], capture_output=True, text=True, check=False
     )
-    return tried.stderr.strip() if tried.returncode else ""
+    return tried.stderr.strip() if tried.returncode else can_make()
 
 
 def start_container(pod: Json, around: Surroundings) -> "subprocess.Popen[bytes]":
@@ -64,7 +70,7 @@ def start_container(pod: Json, around: Surroundings) -> "subprocess.Popen[bytes]
         (around.folder / name).mkdir(parents=True, exist_ok=True)
     with (around.folder / "log").open("ab") as log:
         return subprocess.Popen(
-            ["unshare", "--mount", "--propagation=private", "--pid", "--fork", "--kill-child", "bash", "-c", script],
+            [*(inside(around.network.pod) if around.network else ()), *_APART, "bash", "-c", script],
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=log,

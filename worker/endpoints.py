@@ -84,7 +84,7 @@ def endpoints_of(settings: Settings, wiring: Wiring, watch: SelfWatch, pages: Ma
     askers = Askers(settings.api_from, world.inspection.servers)
     return [
         Endpoint(
-            host=settings.listen_address,
+            host=settings.listens_on,
             port=port,
             routes=paths,
             pages=pages if port == settings.asked_at else {},

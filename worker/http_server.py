@@ -86,7 +86,7 @@ class Endpoint:
     dropped.
     """
 
-    host: str
+    host: str | None  # None: every address, of both families
     port: int
     routes: Mapping[str, Route]
     pages: Mapping[str, Page] = field(default_factory=dict)

@@ -59,7 +59,7 @@ class Settings(BaseModel):
     roles: tuple[Role, ...] = Field(("control", "plan"), alias="DOVETAIL_ROLES")
     metrics_port: int = Field(0, alias="METRICS_PORT")  # 0: no endpoint
     health_port: int = Field(0, alias="HEALTH_PROBE_PORT")  # 0: no endpoint
-    listen_address: str = Field("127.0.0.1", alias="DOVETAIL_LISTEN_ADDRESS")  # in a pod: 0.0.0.0
+    listen_address: str = Field("127.0.0.1", alias="DOVETAIL_LISTEN_ADDRESS")  # in a pod: *
     api: bool = Field(True, alias="DOVETAIL_API")  # read-only answers
     api_port: int = Field(0, alias="DOVETAIL_API_PORT")  # 0: on the port of the metrics
     api_from: tuple[str, ...] = Field((), alias="DOVETAIL_API_FROM")  # networks and names, besides the API server
@@ -201,6 +201,11 @@ class Settings(BaseModel):
     def asked_at(self) -> int:
         """The port of the read-only answers; 0: none."""
         return self.api_port or self.metrics_port
+
+    @property
+    def listens_on(self) -> str | None:
+        """The address for a server's socket; None: every address, of both families."""
+        return None if self.listen_address == "*" else self.listen_address
 
     @property
     def sends_traces(self) -> bool:

@@ -14,7 +14,7 @@ WORDS: Final[dict[str, str]] = {
     "DOVETAIL_ROLES": "which queues this worker serves: `plan` decides, `control` acts",
     "METRICS_PORT": "where `/metrics` is served; `0`: nowhere. The chart sets 8080",
     "HEALTH_PROBE_PORT": "where `/healthz` and `/readyz` are served; `0`: nowhere. The chart sets 8081",
-    "DOVETAIL_LISTEN_ADDRESS": "the address of all of them; in a pod `0.0.0.0`, which the chart sets",
+    "DOVETAIL_LISTEN_ADDRESS": "the address of all of them; `*`: every address, of IPv4 and IPv6. The chart sets it",
     "DISABLE_CLUSTER_STATE_OBSERVABILITY": "`true`: leave out the gauges of nodes, pods and conditions",
     "LOG_LEVEL": "`debug`, `info`, `warning` or `error`",
     "BATCH_IDLE_DURATION": "pods are placed once no further pending pod has come for this long",

@@ -46,14 +46,15 @@ class ClusterNetwork:
                 return
             there_reader, there_writer = await asyncio.open_connection("127.0.0.1", port)
             writer.write(b"HTTP/1.1 200 Connection established\r\n\r\n")
-            await asyncio.gather(_copy(reader, there_writer), _copy(there_reader, writer))
+            await asyncio.gather(copied(reader, there_writer), copied(there_reader, writer))
         except (OSError, asyncio.IncompleteReadError):
             return  # one side has gone away
         finally:
             writer.close()
 
 
-async def _copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+async def copied(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    """All that is read, until one side ends."""
     with suppress(ConnectionError):
         while data := await reader.read(CHUNK):
             writer.write(data)

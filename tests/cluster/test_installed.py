@@ -8,7 +8,6 @@ upgrade of the Deployment while a disruption is half done. Afterwards the audit 
 import asyncio
 import json
 import shutil
-import subprocess
 from collections.abc import AsyncIterator
 from functools import partial
 from pathlib import Path
@@ -29,7 +28,7 @@ from testbed.up import CLUSTER
 from testing.cluster.ground import Ground
 from testing.cluster.objects import owner_of
 from tests.adapters.kube.test_rights_used import granted
-from tests.cluster.system.pods import Kubelet
+from tests.cluster.system.pods import OURS_TO_SAY, Kubelet
 from tests.cluster.system.scenes import a_slow_replacement, boot, gone
 from tests.packaging.charts import WORKERS, Helm, Object
 from tests.packaging.image import image_tree
@@ -42,6 +41,7 @@ ACCOUNT = f"system:serviceaccount:{NAMESPACE}:dovetail"
 PERSON = "person"
 FOLDER = Path(__file__).parents[2] / ".dovetail" / "tests-installed"
 READY_SECONDS = 600.0
+OF_PEOPLE = ("-operator", "-approver", "-freezer")  # ends of the names of roles that are not the workers'
 
 # Granted and not used by this story, each for its reason.
 NOT_USED = {
@@ -73,6 +73,11 @@ NOT_USED = {
     ("", "nodes", "delete"): "nodes that another has kept the finalizer of",
     ("discovery.k8s.io", "endpointslices", "get"): "nobody asks a worker here: a question makes it look who may ask",
     ("coordination.k8s.io", "leases", "list"): "Leases are left out of the audit log",
+    **{
+        ("resource.k8s.io", kind, verb): "read where IGNORE_DRA_REQUESTS is false"
+        for kind in ("deviceclasses", "resourceclaims", "resourceclaimtemplates", "resourceslices")
+        for verb in ("list", "watch")
+    },
     ("", "configmaps", "get"): "shortages, which the cloud does not have here",
     ("", "configmaps", "patch"): "shortages, which the cloud does not have here",
 }
@@ -93,7 +98,7 @@ class Installed:
         self.ground, self.kubelet, self.helm = ground, kubelet, helm
         self.objects: list[Object] = []
 
-    def values(self, more: Json) -> Json:
+    def values(self, annotations: Json) -> Json:
         """What a person sets, and where this machine differs from a cluster on AWS."""
         given = self.ground.everything.environment
         taken = (
@@ -104,8 +109,6 @@ class Installed:
             "AWS_EC2_METADATA_DISABLED",
         )
         here: list[Json] = [{"name": name, "value": given[name]} for name in taken]
-        address = {"fieldRef": {"apiVersion": "v1", "fieldPath": "status.podIP"}}
-        here.append({"name": "DOVETAIL_LISTEN_ADDRESS", "valueFrom": address})
         person = {"kind": "User", "name": PERSON, "apiGroup": "rbac.authorization.k8s.io"}
         return {
             "settings": {
@@ -116,13 +119,13 @@ class Installed:
             "temporal": {"address": given["TEMPORAL_ADDRESS"], "namespace": "default"},
             "controller": {"env": here},
             "operatorRole": {"subjects": [person]},
-            **more,
+            "podAnnotations": {**OURS_TO_SAY, **annotations},
         }
 
-    async def apply(self, more: Json) -> None:
-        """Install the release, or upgrade it."""
+    async def apply(self, annotations: Json) -> None:
+        """Install the release, or upgrade it; its pods get these annotations."""
         file = self.helm.folder / "values.json"
-        file.write_text(json.dumps(self.values(more)))
+        file.write_text(json.dumps(self.values(annotations)))
         arguments = ("upgrade", "--install", "dovetail", str(WORKERS), "--namespace", NAMESPACE, "--create-namespace")
         kubeconfig = str(self.ground.everything.plane.kubeconfig)
         done = await asyncio.to_thread(self.helm.run, *arguments, "--kubeconfig", kubeconfig, "--values", str(file))
@@ -131,17 +134,17 @@ class Installed:
         self.objects = [found for found in yaml.safe_load_all(shown.stdout) if found]
 
     async def ready(self) -> bool:
-        """Two containers run, and each says itself that it is ready."""
+        """Two containers run, and their probes say that they are ready."""
+        assert not self.kubelet.killed, f"not alive, by the chart's probe: {self.kubelet.killed}"
         running = [one for one in self.kubelet.containers.values() if not one.leaves]
-        answers = [await asyncio.to_thread(_ready, one.around.address) for one in running]
-        return len(answers) == 2 and all(answers)
+        return len(running) == 2 and all(one.ready for one in running)
 
     def rights(self) -> set[tuple[str, str, str]]:
         """What the rendered roles grant."""
         return {
             right
             for one in self.objects
-            if one["kind"] in {"ClusterRole", "Role"} and not one["metadata"]["name"].endswith("-operator")
+            if one["kind"] in {"ClusterRole", "Role"} and not one["metadata"]["name"].endswith(OF_PEOPLE)
             for right in granted(one)
         }
 
@@ -154,11 +157,6 @@ class Installed:
     def calls(self) -> list[AuditEntry]:
         """What the workers asked of the API server."""
         return [entry for entry in self.ground.audit.entries() if entry.user == ACCOUNT]
-
-
-def _ready(address: str) -> bool:
-    command = ["curl", "--silent", "--fail", "--max-time", "5", f"http://{address}:8081/readyz"]
-    return subprocess.run(command, capture_output=True, check=False).returncode == 0
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="session")
@@ -178,6 +176,7 @@ async def installed(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[I
         namespace=NAMESPACE,
         image=await asyncio.to_thread(image_tree),
         folder=FOLDER / "containers",
+        servers=tuple(ground.everything.environment[name] for name in ("TEMPORAL_ADDRESS", "AWS_ENDPOINT_URL")),
     )
     for kind in (
         "clusterroles/dovetail",
@@ -193,7 +192,7 @@ async def installed(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[I
         yield release
     finally:
         tending.cancel()
-        kubelet.stop()
+        await kubelet.stop()
         await ground.stop()
     shutil.rmtree(FOLDER, ignore_errors=True)
 
@@ -231,7 +230,7 @@ async def test_an_upgrade_in_mid_disruption_loses_nothing(installed: Installed) 
     drifted, replacement = await a_slow_replacement(ground)
     before, ended = set(kubelet.containers), len(kubelet.ended)
 
-    await installed.apply({"podAnnotations": {"release": "next"}})
+    await installed.apply({"release": "next"})
 
     async def rolled() -> bool:
         return not before & set(kubelet.containers) and await installed.ready()

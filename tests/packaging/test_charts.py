@@ -10,7 +10,9 @@ import yaml
 from deploy.charts.table import rows_of, with_table
 from dovetail.adapters.aws.environment import AwsEnvironment
 from dovetail.messages.workflow_types import GATE
+from dovetail.model.values.setting_texts import seconds_of
 from dovetail.settings.settings import Settings, read_settings
+from dovetail.worker.start_report import in_effect
 from dovetail.worker.task_queues import WORKFLOWS
 from testbed.plane import TestbedUnavailable
 from testbed.plane.helm import find_helm
@@ -90,6 +92,21 @@ class TestRendering:
         assert {name: getattr(settings, name) for name in same} == {name: getattr(defaults, name) for name in same}
         assert settings.of_cloud == defaults.of_cloud
         assert set(variables) - set(silent) == {"TEMPORAL_ADDRESS", "TEMPORAL_NAMESPACE"}  # read by Temporal's SDK
+
+    @pytest.mark.parametrize("name", ["the defaults", *VARIANTS])
+    def test_what_each_variable_says_is_what_the_worker_takes(self, helm: Helm, name: str) -> None:
+        """The worker takes an empty variable for one that is not set: where its default is not empty, the chart's word
+        would be dropped without a sound."""
+        kind = "WorkerDeployment" if name == "versions by the controller" else "Deployment"
+        kind = "TemporalWorkerDeployment" if name == "versions by a controller before 1.7" else kind
+        said = variables_of(pod_of(helm.rendered({**NAMED, **VARIANTS.get(name, {})}), kind))
+
+        settings = read_settings(said)
+        taken = dict(in_effect(settings))
+        known = {field.alias for model in (settings, settings.of_cloud) for field in type(model).model_fields.values()}
+        assert settings.listens_on is None, "a kubelet asks at the pod's address, of whichever family"
+        dropped = {one: (text, taken.get(one, "")) for one, text in said.items() if one in known}
+        assert {one: pair for one, pair in dropped.items() if not _same(*pair)} == {}
 
     def test_with_karpenters_values_everything_is_taken_or_named(self, helm: Helm) -> None:
         objects = helm.rendered({}, "--values", str(KARPENTERS))
@@ -372,6 +389,16 @@ class TestRendering:
         assert {name: json.loads(text) for name, text in shown.items()} == {
             f"dovetail-{file.name}": json.loads(file.read_text()) for file in files
         }
+
+
+def _same(said: str, taken: str) -> bool:
+    """Whether the worker's word for a setting is the chart's: `1.0` is 1, `1m` is 60, and gates come with the rest."""
+    if said.lower() == taken or set(said.split(",")) <= set(taken.split(",")):
+        return True
+    try:
+        return float(seconds_of(said) if said[-1:].isalpha() else said) == float(taken)
+    except ValueError:
+        return False
 
 
 def nodes_of(objects: list[Object]) -> list[Object]:

@@ -115,7 +115,7 @@ def said_by(tree: Path, folder: Path, *arguments: str) -> tuple[int, str]:
     container["volumeMounts"] = [{"name": "tmp", "mountPath": "/tmp"}]
     pod: Json = {"metadata": {"name": "p", "namespace": "n"}, "spec": {"containers": [container]}}
     pod["spec"]["volumes"] = [{"name": "tmp", "emptyDir": {}}]
-    running = start_container(pod, Surroundings(image=tree, folder=folder, address="127.0.0.1"))
+    running = start_container(pod, Surroundings(image=tree, folder=folder))
     try:
         code = running.wait(SECONDS)
     except subprocess.TimeoutExpired:
@@ -205,5 +205,5 @@ def started(tree: Path, folder: Path, code: str) -> "subprocess.Popen[bytes]":
     container["volumeMounts"] = [{"name": "tmp", "mountPath": "/tmp"}]
     pod: Json = {"metadata": {"name": "p", "namespace": "n"}, "spec": {"containers": [container]}}
     pod["spec"]["volumes"] = [{"name": "tmp", "emptyDir": {}}]
-    around = Surroundings(image=tree, folder=folder, address="127.0.0.1", files={"/usr/local/bin": scripted})
+    around = Surroundings(image=tree, folder=folder, files={"/usr/local/bin": scripted})
     return start_container(pod, around)

@@ -168,7 +168,7 @@ terminateFirstDrift terminateFirstRepair draNVIDIAGPU draEFA
 - {name: LOG_LEVEL, value: {{ ternary "warning" .Values.logLevel (eq .Values.logLevel "warn") | quote }}}
 - {name: METRICS_PORT, value: {{ .Values.controller.metrics.port | quote }}}
 - {name: HEALTH_PROBE_PORT, value: {{ .Values.controller.healthProbe.port | quote }}}
-- {name: DOVETAIL_LISTEN_ADDRESS, value: ""} # every address, of either family
+- {name: DOVETAIL_LISTEN_ADDRESS, value: "*"}
 - {name: DOVETAIL_PASS_LIMIT, value: {{ $d.passLimit | quote }}}
 - {name: DOVETAIL_SEARCH_LIMIT, value: {{ $d.searchLimit | quote }}}
 - {name: DOVETAIL_CLAIMS_PER_POD, value: {{ $d.claimsPerPod | quote }}}
