@@ -1,8 +1,8 @@
 """The commands of docs/guides/try-it-on-kind.md, read out of it, against a real control plane and the cloud kwok.
 
-kind's containers cannot run where the tests do: the control plane is the test bed's, whose own kwok plays the nodes (it
-knows them by a label, which the pool is given), and the worker is a process with the rights of the chart. Everything
-else is what the guide says.
+kind's containers cannot run where the tests do: the control plane is the test bed's, and the worker is a process with
+the rights of the chart. Everything else is what the guide says; kwok runs with the settings of the release that it
+installs.
 """
 
 import asyncio
@@ -19,8 +19,8 @@ from dovetail.model import names
 from testbed.plane import find_binaries
 from testing.cluster.costs import start_worker
 from testing.cluster.ground import Ground
-from testing.cluster.kwok import CLOUD, end_kwok_nodes, start_kwok_worker
-from testing.cluster.objects import KUBELET, is_tainted, owner_of
+from testing.cluster.kwok import CLOUD, end_kwok_nodes, start_kwok_worker, upstreams_kwok
+from testing.cluster.objects import is_tainted, owner_of
 
 pytestmark = pytest.mark.cluster
 
@@ -56,11 +56,12 @@ async def run(ground: Ground, command: str) -> str:
 @pytest_asyncio.fixture(loop_scope="session")
 async def on_kwok(ground: Ground) -> AsyncIterator[Ground]:
     """A worker whose cloud is kwok, with the rights that the chart gives it."""
-    await start_kwok_worker(ground)
-    yield ground
-    for body in await ground.objects("Deployment"):
-        await ground.delete("Deployment", body["metadata"]["name"])
-    await end_kwok_nodes(ground)
+    async with upstreams_kwok(ground):
+        await start_kwok_worker(ground)
+        yield ground
+        for body in await ground.objects("Deployment"):
+            await ground.delete("Deployment", body["metadata"]["name"])
+        await end_kwok_nodes(ground)
     ground.kill_workers()
 
 
@@ -68,8 +69,6 @@ async def test_the_guide_from_a_pod_to_a_cancel_an_interruption_and_a_kill(on_kw
     ground = on_kwok
     pool, web, look = step(3)
     await run(ground, pool)
-    labelled = {"spec": {"template": {"metadata": {"labels": {KUBELET: "alive"}}}}}
-    assert (await ground.api.patch("/apis/karpenter.sh/v1/nodepools/web", labelled)).status == 200
     await run(ground, web)
 
     async def settled() -> bool:

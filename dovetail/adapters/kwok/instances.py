@@ -1,8 +1,8 @@
 """An instance is a Node object: how it is made, and what it records about itself.
 
 Nothing else remembers it, so that a worker that dies at any moment leaves nothing half done. While it boots, its Node
-has no providerID and kwok does not play it: it has not joined. `ends-at` in the past means that the cloud has taken the
-machine away; the Node itself is deleted when its finalizers allow it.
+has no providerID: it has not joined, and its taint keeps pods off though kwok plays it already. `ends-at` in the past
+means that the cloud has taken the machine away; the Node itself is deleted when its finalizers allow it.
 """
 
 import hashlib
@@ -60,11 +60,14 @@ def request_hash(claim: NodeClaim, request: str) -> str:
 def node_of(name: str, bought: Purchase, now: float) -> Json:
     """The Node as its kubelet would register it, with what the cloud itself must know."""
     claim, boots = bought.claim, bought.node_class.boot_seconds > 0
+    # Played from the beginning: kwok keeps a lease of a Node that it finds played, and of none that becomes so later;
+    # without the lease it never says that the Node is ready.
     annotations = {
         own.CLAIM: claim.name,
         own.REQUEST: request_hash(claim, bought.request),
         own.CLASS_HASH: bought.node_class.hash,
-        **({own.BOOTS_AT: format_time(now + bought.node_class.boot_seconds)} if boots else {own.PLAYED: own.FAKE}),
+        own.PLAYED: own.FAKE,
+        **({own.BOOTS_AT: format_time(now + bought.node_class.boot_seconds)} if boots else {}),
     }
     taints = (_UNREGISTERED, *claim.taints, *claim.startup_taints)
     return {

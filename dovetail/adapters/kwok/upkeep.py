@@ -47,12 +47,11 @@ class KwokUpkeep:
             await self._nodes.delete(node.name, node.uid)
 
     async def _boot(self, node: Node) -> None:
-        """The Node joins: it gets its providerID, and kwok begins to play it."""
+        """The Node joins: it gets its providerID."""
         raw = await self._objects.read(node.name)
         if raw is None or own.BOOTS_AT not in (raw["metadata"].get("annotations") or {}):
             return
-        annotations = {own.BOOTS_AT: None, own.PLAYED: own.FAKE}
-        joined = {"metadata": {"annotations": annotations}, "spec": {"providerID": own.SCHEME + node.name}}
+        joined = {"metadata": {"annotations": {own.BOOTS_AT: None}}, "spec": {"providerID": own.SCHEME + node.name}}
         try:
             await self._objects.patch(raw, joined)
         except Conflict:

@@ -1,4 +1,5 @@
-// kwok in the place of the kubelets, but for their leases: those are kept by leases.go.
+// kwok in the place of the kubelets, but for their leases: those are kept by leases.go, unless kwok is told to keep
+// them, as people's own is.
 //
 // kwok's own keeping of leases (0.8.0) takes a node up again that left while its first lease was being written: the
 // lease has no owner, is renewed for ever, and nothing ever takes it away. Of nodes that come and go within
@@ -38,8 +39,12 @@ func run() error {
 	command.PersistentFlags().AddFlagSet(early)
 	seconds := command.Flags().Uint("lease-seconds", 0, "how long a lease holds; it is renewed four times in that")
 	command.PreRunE = func(command *cobra.Command, _ []string) error {
-		if own := command.Flag("node-lease-duration-seconds").Value.String(); own != "0" || *seconds == 0 {
-			return fmt.Errorf("--node-lease-duration-seconds must be 0 and --lease-seconds above it: kwok keeps no leases here")
+		kwoks := command.Flag("node-lease-duration-seconds").Value.String() != "0"
+		if kwoks == (*seconds != 0) {
+			return fmt.Errorf("one of --node-lease-duration-seconds and --lease-seconds must be 0, and the other above it")
+		}
+		if kwoks {
+			return nil
 		}
 		kubeconfig, selector := command.Flag("kubeconfig"), command.Flag("manage-nodes-with-label-selector")
 		return keepLeases(ctx, kubeconfig.Value.String(), selector.Value.String(), int32(*seconds))
