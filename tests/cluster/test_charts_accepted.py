@@ -15,7 +15,7 @@ import yaml
 
 from testbed.plane import ApiClient, PlaneState, TestbedUnavailable
 from testbed.plane.helm import find_helm
-from tests.packaging.charts import DEFINITIONS, KARPENTERS, KARPENTERS_DEFAULTS, VARIANTS, Helm
+from tests.packaging.charts import DEFINITIONS, KARPENTERS, KARPENTERS_DEFAULTS, VARIANTS, Helm, named
 from tests.unavailable import no_control_plane
 
 pytestmark = pytest.mark.cluster
@@ -116,8 +116,8 @@ def tried(plane: PlaneState, objects: list[dict[str, Any]]) -> "subprocess.Compl
 
 
 async def test_the_api_server_accepts_every_object(plane: PlaneState, helm: Helm, others: None) -> None:
-    named = {"settings": {"clusterName": "blue"}}
-    rendered = {name: helm.rendered({**named, **values}) for name, values in VARIANTS.items()}
+    blue = {"settings": {"clusterName": "blue"}}
+    rendered = {name: helm.rendered({**blue, **values}) for name, values in VARIANTS.items()}
     rendered["defaults"] = helm.rendered({})
     rendered["Karpenter's values"] = helm.rendered({}, "--values", str(KARPENTERS))
     rendered["definitions"] = helm.rendered({}, chart=DEFINITIONS)
@@ -170,3 +170,24 @@ async def test_an_installation_without_the_clusters_name_is_refused(plane: Plane
 
     assert done.returncode != 0
     assert "settings.clusterName: not set" in done.stderr
+
+
+async def test_an_upgrade_replaces_the_temporal_of_a_trial_that_does_not_get_ready(api: ApiClient, helm: Helm) -> None:
+    """Nobody gives its pod a volume here, so it waits for ever; a StatefulSet that keeps to an order would wait with
+    it."""
+    objects = helm.rendered({"settings": {"clusterName": "blue"}, **VARIANTS["a trial"]})
+    body = named(objects, "StatefulSet", "dovetail-temporal")
+    body["metadata"]["namespace"] = "default"
+    sets, pod = "/apis/apps/v1/namespaces/default/statefulsets", "/api/v1/namespaces/default/pods/dovetail-temporal-0"
+    assert (await api.post(sets, body)).status == 201
+    try:
+        first = (await api.wait_for(pod, lambda found: found.status == 200)).body["metadata"]["uid"]
+        mended = {"spec": {"template": {"metadata": {"annotations": {"image": "mended"}}}}}
+        assert (await api.patch(f"{sets}/dovetail-temporal", mended)).status == 200
+
+        second = await api.wait_for(pod, lambda found: found.body.get("metadata", {}).get("uid", first) != first)
+        assert second.body["metadata"]["annotations"]["image"] == "mended"
+    finally:
+        await api.delete(f"{sets}/dovetail-temporal", {"propagationPolicy": "Foreground"})
+        await api.wait_for(pod, lambda found: found.status == 404)
+        await api.delete("/api/v1/namespaces/default/persistentvolumeclaims")
