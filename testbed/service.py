@@ -12,16 +12,18 @@ import time
 from pathlib import Path
 from typing import Final
 
+import aiohttp
 import yaml
 
 from dovetail.model.values.json import Json
-from testbed.plane import ApiClient, PlaneError
+from testbed.plane import KUBELET_ALIVE, KUBELET_LABEL, ApiClient, PlaneError
 from testbed.plane.network import ClusterNetwork
 
 SERVICE: Final = Path(__file__).resolve().parents[1] / "deploy" / "kubernetes" / "service.yaml"
 NAMESPACE: Final = "dovetail"
 SPACE: Final = f"/api/v1/namespaces/{NAMESPACE}"
 POD: Final = "dovetail-0"
+NODE: Final = "workers"
 POD_ADDRESS: Final = "10.128.200.1"
 PORTS: Final = {"http-metrics": 8080, "http-api": 8082}  # one port of the worker answers for both
 READY_SECONDS: Final = 90.0
@@ -29,25 +31,53 @@ POLL_SECONDS: Final = 0.05
 
 
 async def make_service(api: ApiClient) -> None:
-    """The Service of deploy/kubernetes and a pod that stands for the worker, at an address of the cluster's network.
+    """The Service of deploy/kubernetes, and a pod on a node of its own that stands for the worker, at an address of the
+    cluster's network.
 
-    No scheduler looks at the pod, so that nothing is launched for it.
+    What the Service leads to is for the controllers of endpoints to say. The pod is not ready until `kubelet_asks`
+    finds it so; it runs before it is on the node, so that kwok leaves it as it is.
     """
     await _create(api, "/api/v1/namespaces", {"kind": "Namespace", "metadata": {"name": NAMESPACE}})
     [service] = yaml.safe_load_all(SERVICE.read_text())
-    del service["spec"]["selector"]  # no pod of this plane runs a worker
     await _create(api, f"{SPACE}/services", service)
-    spec = {"schedulerName": "nobody", "containers": [{"name": "worker", "image": "none"}]}
-    await _create(api, f"{SPACE}/pods", {"kind": "Pod", "metadata": {"name": POD}, "spec": spec})
+    taint = {"key": "CriticalAddonsOnly", "effect": "NoSchedule"}
+    node = {"metadata": {"name": NODE, "labels": {KUBELET_LABEL: KUBELET_ALIVE}}, "spec": {"taints": [taint]}}
+    await _create(api, "/api/v1/nodes", {"kind": "Node", **node})
+    ports = [{"name": name, "containerPort": port} for name, port in PORTS.items()]
+    spec = {"schedulerName": "nobody", "containers": [{"name": "worker", "image": "none", "ports": ports}]}
+    meta = {"name": POD, "labels": service["spec"]["selector"]}
+    await _create(api, f"{SPACE}/pods", {"kind": "Pod", "metadata": meta, "spec": spec})
     status = {"phase": "Running", "podIP": POD_ADDRESS, "podIPs": [{"ip": POD_ADDRESS}]}
     await api.patch(f"{SPACE}/pods/{POD}/status", {"status": status})
-    target = {"kind": "Pod", "namespace": NAMESPACE, "name": POD}  # the proxy insists on a pod of that address
-    subset = {
-        "addresses": [{"ip": POD_ADDRESS, "targetRef": target}],
-        "ports": [{"name": name, "port": port} for name, port in PORTS.items()],
-    }
-    body = {"kind": "Endpoints", "metadata": {"name": NAMESPACE}, "subsets": [subset]}
-    await _create(api, f"{SPACE}/endpoints", body)
+    await _say_ready(api, ready=False)
+    bound = {"kind": "Binding", "metadata": {"name": POD}, "target": {"kind": "Node", "name": NODE}}
+    await _create(api, f"{SPACE}/pods/{POD}/binding", bound)
+    await api.wait_for(f"{SPACE}/endpoints/{service['metadata']['name']}", lambda found: POD_ADDRESS in found.text)
+
+
+async def remove_pod(api: ApiClient) -> None:
+    """With its node. The Service stays, and leads nowhere."""
+    await api.delete(f"{SPACE}/pods/{POD}", {"gracePeriodSeconds": 0})
+    await api.delete(f"/api/v1/nodes/{NODE}")
+
+
+async def kubelet_asks(api: ApiClient, url: str) -> bool:
+    """What a kubelet does again and again: ask the worker whether it is ready, and say in the pod's status what it
+    answers."""
+    try:
+        async with aiohttp.ClientSession() as session, session.get(f"{url}/readyz") as answer:
+            ready = answer.status < 400
+    except aiohttp.ClientError:
+        ready = False
+    await _say_ready(api, ready=ready)
+    return ready
+
+
+async def _say_ready(api: ApiClient, *, ready: bool) -> None:
+    conditions = [{"type": name, "status": str(ready)} for name in ("ContainersReady", "Ready")]
+    answer = await api.patch(f"{SPACE}/pods/{POD}/status", {"status": {"conditions": conditions}}, "strategic")
+    if answer.status != 200:
+        raise PlaneError(f"pod {POD}: {answer.status} {answer.text[:300]}")
 
 
 def network(plane_folder: Path, port: int) -> ClusterNetwork:

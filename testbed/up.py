@@ -37,7 +37,7 @@ from testbed.plane import (
 )
 from testbed.plane.__main__ import FOLDER_VARIABLE
 from testbed.plane.processes import ProcessIdentity, identify, stop_process
-from testbed.service import make_service, network_plays
+from testbed.service import kubelet_asks, make_service, network_plays
 
 ROOT = Path(__file__).resolve().parents[1]
 STATE = "up.json"
@@ -181,7 +181,7 @@ async def with_worker(everything: Everything) -> Everything:
     (port,) = free_ports(1)
     log = everything.folder / "worker.log"
     log.unlink(missing_ok=True)  # an earlier one's "serving" must not be taken for this one's
-    more = {"METRICS_PORT": str(port), "DOVETAIL_TEMPORAL_UI": everything.temporal_ui}
+    more = {"METRICS_PORT": str(port), "HEALTH_PROBE_PORT": str(port), "DOVETAIL_TEMPORAL_UI": everything.temporal_ui}
     answering = replace(everything, environment={**everything.environment, **more})
     started = answering.start_worker()
     processes = {**everything.processes, "worker": _identity(started.pid)}
@@ -194,6 +194,7 @@ async def _with_service(everything: Everything) -> Everything:
     """Create the workers' Service, and the process that leads its calls to the started worker; wait until it does."""
     async with ApiClient(everything.plane.kubeconfig, user_agent="dovetail-testbed") as api:
         await make_service(api)
+        await kubelet_asks(api, everything.url)  # once: nobody plays a kubelet here for as long as it runs
     leading = [sys.executable, "-m", "testbed.service", str(everything.plane.folder), everything.url.rpartition(":")[2]]
     network = everything.start_worker("network.log", leading)
     processes = {**everything.processes, "network": _identity(network.pid)}

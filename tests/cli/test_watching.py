@@ -69,7 +69,7 @@ def test_a_watch_outlives_a_look_that_fails_and_says_since_when_it_is_old(
     assert (code, pauses) == (INTERRUPTED, [5.0, 5.0, 5.0])
     assert printed.out.count("\x1b[H\x1b[2J") == 3, "what was seen last is shown again"
     said = printed.err.splitlines()
-    assert len(said) == 1 and said[0].startswith("dovetail: no answer since 20") and "no worker is ready" in said[0]
+    assert len(said) == 1 and said[0].startswith("dovetail: no answer since 20") and "no worker runs" in said[0]
 
 
 def test_a_watch_whose_first_look_fails_ends(
@@ -78,7 +78,22 @@ def test_a_watch_whose_first_look_fails_ends(
     with serving_by(tmp_path, lambda _: DOWN) as served:
         code = typed(served, monkeypatch, "status", "-w")
 
-    assert (code, pauses) == (1, []) and "no worker is ready" in capsys.readouterr().err
+    assert (code, pauses) == (1, []) and "no worker runs" in capsys.readouterr().err
+
+
+def test_a_worker_that_does_not_listen_is_passed_over(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """One that starts or crashes is behind the Service too, and the API server takes any."""
+    refused: Reply = (503, "text/plain", "error trying to reach service: dial tcp 10.0.0.7:8082: connection refused")
+    fine: Reply = (200, "application/json", json.dumps(documents(3)["status"]))
+    replies = iter([refused, refused, fine])
+    with serving_by(tmp_path, lambda _: next(replies)) as served:
+        assert typed(served, monkeypatch, "status", "-o", "name") == 0
+    with serving_by(tmp_path, lambda _: refused) as served:
+        assert typed(served, monkeypatch, "status") == 1
+
+    assert "connection refused" in capsys.readouterr().err
 
 
 def test_a_watch_from_here_outlives_a_look_that_fails(

@@ -25,7 +25,8 @@ from dovetail.answers.serving.replies import ASKER
 from dovetail.cli.demo.temporal_server import free_ports, stop_process
 from dovetail.model import names
 from dovetail.worker.http_server import Endpoint
-from testbed.service import POD, SPACE, make_service, network
+from testbed.plane import ApiResponse
+from testbed.service import NAMESPACE, NODE, SPACE, kubelet_asks, make_service, network, remove_pod
 from testbed.up import give_rights
 from testing.cluster.ground import Ground
 from testing.cluster.objects import node_pool
@@ -64,12 +65,19 @@ class Person:
         return process.returncode or 0, out.decode(), err.decode()
 
 
+@pytest.fixture
+def ports() -> tuple[int, int]:
+    """The worker's: for questions; for metrics and probes."""
+    asked, probed = free_ports(2)
+    return asked, probed
+
+
 @pytest_asyncio.fixture(loop_scope="session")
-async def served(ground: Ground) -> AsyncIterator[Ground]:
+async def served(ground: Ground, ports: tuple[int, int]) -> AsyncIterator[Ground]:
     """One node with its pod; a worker that answers questions, behind a Service; roles for people."""
-    port, metrics = free_ports(2)
+    port, metrics = ports
     ground.kill_workers()
-    own = {"DOVETAIL_API_PORT": str(port), "METRICS_PORT": str(metrics)}
+    own = {"DOVETAIL_API_PORT": str(port), "METRICS_PORT": str(metrics), "HEALTH_PROBE_PORT": str(metrics)}
     answering = {**ground.everything.environment, **own, "DOVETAIL_FLIGHTS": str(ground.everything.folder / "flights")}
     ground.workers.append(replace(ground.everything, environment=answering).start_worker())
     await settle(ground, 1)
@@ -79,8 +87,7 @@ async def served(ground: Ground) -> AsyncIterator[Ground]:
     await give_rights(ground.api, OPERATOR, [roles["dovetail-viewer"], roles["dovetail-operator"]])
     async with network(ground.everything.plane.folder, port):
         yield ground
-    # Without its node the pod goes at once, and the next test finds no pod but its own.
-    await ground.api.delete(f"{SPACE}/pods/{POD}", {"gracePeriodSeconds": 0})
+    await remove_pod(ground.api)  # the next test finds no pod and no node but its own
     await asyncio.to_thread(stop_process, ground.workers[-1], signal.SIGKILL)
 
 
@@ -120,7 +127,7 @@ async def test_a_person_with_a_kubeconfig_alone_sees_everything_and_reads_nothin
 
     found = json.loads(document[1])
     assert [each[0] for each in (status, nodes, why, history, version, document)] == [0] * 6, (status, why, history)
-    assert "1 node" in status[1] and max(map(len, status[1].splitlines())) <= 100
+    assert "2 nodes (1 not ours)" in status[1] and max(map(len, status[1].splitlines())) <= 100
     assert node in nodes[1] and f"Node {node}" in why[1] and "launch an instance" in history[1]
     assert max(map(len, why[1].splitlines()[1:])) <= 80, "below the heading, which has the node's whole name"
     assert "kubernetes  v1." in version[1] and "worker      0.1.0" in version[1]
@@ -129,6 +136,39 @@ async def test_a_person_with_a_kubeconfig_alone_sees_everything_and_reads_nothin
     assert refused[0] == 1 and "services/proxy" in refused[2] and "Traceback" not in refused[2]
     done = {(e.verb, e.resource, e.subresource) for e in served.audit.entries(since) if e.user == READER}
     assert done == {("get", "services", "proxy")}
+
+
+async def test_a_worker_that_is_not_ready_is_asked_all_the_same(
+    served: Ground, ports: tuple[int, int], tmp_path: Path
+) -> None:
+    """While Temporal is away none of them is, and that is when people ask."""
+    alice = Person(served, READER, tmp_path)
+    url = f"http://127.0.0.1:{ports[1]}"
+
+    async def ready() -> bool:
+        return await kubelet_asks(served.api, url)
+
+    async def unready() -> bool:
+        return not await ready()
+
+    def known(found: ApiResponse) -> bool:
+        [endpoint] = [one for each in found.body["items"] for one in each["endpoints"]]
+        return not endpoint["conditions"]["serving"]
+
+    await served.until(ready, 60, "the worker is ready")
+
+    served.signal_temporal(signal.SIGSTOP)
+    try:
+        await served.until(unready, 120, "the worker's readiness probe fails")
+        slices = f"/apis/discovery.k8s.io/v1/namespaces/{NAMESPACE}/endpointslices"
+        await served.api.wait_for(f"{slices}?labelSelector=kubernetes.io%2Fservice-name%3Ddovetail", known)
+        code, said, errors = await alice.types("status")
+    finally:
+        served.signal_temporal(signal.SIGCONT)
+
+    assert (code, errors) == (0, "") and "Temporal does not answer for" in said
+
+    await served.until(ready, 120, "with Temporal it is ready again")
 
 
 async def test_the_same_person_reads_the_record_the_plan_the_checks_and_the_live_view(
@@ -152,7 +192,7 @@ async def test_the_same_person_reads_the_record_the_plan_the_checks_and_the_live
     )
 
     assert [each[0] for each in (top, plan, log, saved)] == [0] * 4, (top, plan, log, saved)
-    assert node in top[1] and "1–1 of 1" in top[1]
+    assert node in top[1] and "1–2 of 2" in top[1]
     assert "disruption" in plan[1].lower()
     assert "ok    API server" in checks[1] and "ok    Temporal server" in checks[1], checks
     assert "launch" in {entry["kind"] for entry in json.loads(log[1])["entries"]}
@@ -164,7 +204,7 @@ async def test_the_same_person_reads_the_record_the_plan_the_checks_and_the_live
 async def test_the_same_person_looks_ahead_at_a_change_and_back_at_a_decision(served: Ground, tmp_path: Path) -> None:
     """What was added later asks in the same way; a worker that acts has no shadow, and says so."""
     [claim] = await served.claims()
-    [pod] = [p for p in await served.objects("Pod") if p["spec"].get("nodeName")]
+    [pod] = [p for p in await served.objects("Pod") if p["spec"].get("nodeName") not in {None, NODE}]
     alice = Person(served, READER, tmp_path)
     change = tmp_path / "change.yaml"
     change.write_text(yaml.safe_dump(node_pool(colour="green")))
@@ -225,7 +265,7 @@ async def test_the_api_server_says_where_a_person_is_and_where_it_comes_from_its
             path = f"{SPACE}/services/dovetail:{name}/proxy/page"
             assert (await ground.api.get(path, **{"X-Forwarded-For": "203.0.113.7"})).status == code
     await endpoint.stop()
-    await ground.api.delete(f"{SPACE}/pods/{POD}", {"gracePeriodSeconds": 0})
+    await remove_pod(ground.api)
 
     assert asked == ["127.0.0.1", "127.0.0.1"], "the last address is the one that the API server saw"
     visitors = [Visitor(address=each, headers={"host": "any.name"}) for each in (*addresses, "10.128.200.9")]

@@ -61,7 +61,7 @@ def test_the_lines_of_make_up_bring_a_node_and_show_it_by_the_kubeconfig_alone(f
     while '"ready"' not in types("dovetail nodes -o json", person):
         assert time.monotonic() < deadline, types("dovetail status", person)
         time.sleep(1)
-    assert "1 node" in types("dovetail top --once", person)
+    assert "2 nodes (1 not ours)" in types("dovetail top --once", person)
 
     assert up(folder, "stop").stdout.strip() == "stopped"
     assert [name for name, pid in report["pids"].items() if identify(pid)] == [], "the Service's network too"

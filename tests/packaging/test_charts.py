@@ -335,6 +335,12 @@ class TestRendering:
         off = helm.rendered({**NAMED, "temporal": {"mode": "dev"}, "networkPolicy": {"enabled": False}})
         assert not [one for one in off if one["kind"] == "NetworkPolicy"]
 
+    def test_workers_that_are_not_ready_are_asked_all_the_same(self, helm: Helm) -> None:
+        plain = yaml.safe_load((ROOT / "deploy/kubernetes/service.yaml").read_text())
+
+        for one in (plain, named(helm.rendered(NAMED), "Service")):
+            assert one["spec"]["publishNotReadyAddresses"] is True
+
     def test_probes_metrics_and_questions_have_a_port_each(self, helm: Helm) -> None:
         """OPS-7. Who may ask is looked at by the worker; everybody where the cloud is for trials."""
         objects = helm.rendered({**NAMED, "dovetail": {"apiFrom": ["10.0.0.0/8", "ops.example"]}})

@@ -17,6 +17,10 @@ SERVICE: Final = "dovetail"
 PORTS: Final = ("http-api", "http-metrics")  # the second if a worker's questions have no port of their own
 API: Final = "/api/v1/"
 DIRECT: Final = ""  # no Service: the worker itself
+# The Service leads to every worker, also to one that starts, ends or crashes at that moment, and the API server tries
+# one of them, which it chooses by chance.
+TRIES: Final = 5
+UNREACHED: Final = "error trying to reach service"  # the API server's words for one that does not listen
 
 _SERVICE: Final = re.compile(r"(?:([a-z0-9.-]+)/)?([a-z0-9.-]+)(?::([a-z0-9-]+))?")
 
@@ -68,7 +72,7 @@ class Workers:
         left, refusals = self._services, list[str]()
         while left:
             try:
-                reply = self._link.get(f"{_below(left[0])}{path}")
+                reply = self._tried(f"{_below(left[0])}{path}")
             except NoWorkerAnswers:
                 raise
             except CommandFailed as error:
@@ -82,6 +86,14 @@ class Workers:
             left = _others(left, reply.status)
         raise NoWorkerAnswers("; ".join(dict.fromkeys(refusals)))
 
+    def _tried(self, path: str) -> Reply:
+        reply = self._link.get(path)
+        for _ in range(TRIES - 1):
+            if reply.status != 503 or UNREACHED not in reply.message:
+                break
+            reply = self._link.get(path)
+        return reply
+
 
 def _below(service: str) -> str:
     return API if service == DIRECT else f"{service}/proxy{API}"
@@ -89,7 +101,7 @@ def _below(service: str) -> str:
 
 def _others(services: tuple[str, ...], status: int) -> tuple[str, ...]:
     """Where else they may be: at another Service if there is no such one; else behind another of its ports, since it
-    may lack the first (503, as if no worker were ready), or a person may have a right only to the other."""
+    may lack the first (503, as if there were no worker), or a person may have a right only to the other."""
     place = services[0].rpartition(":")[0]
     return tuple(each for each in services[1:] if (each.rpartition(":")[0] == place) != (status == 404))
 
@@ -132,5 +144,5 @@ def _refusal(service: str, reply: Reply) -> str:
     if reply.status == 404:
         return f"{shown}: {reply.message or 'there is none'}"
     if reply.status == 503 and "no endpoints" in reply.message:
-        return f"{shown}: no worker is ready behind it"
+        return f"{shown}: no worker runs behind it"
     return f"{shown}: {reply.status}: {reply.message}"
