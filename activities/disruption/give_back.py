@@ -37,7 +37,7 @@ class GiveBack:
         kept: list[str] = []
         for name in request.names:
             claim = await self.claims.read(name)
-            if claim is None or claim.deleting_since is not None or not _is_of(request.plan_id, claim):
+            if claim is None or claim.deleting_since is not None or claim.plan != request.plan_id:
                 continue
             if await self._has_pods(claim):
                 await revise_claim(self.claims, claim, partial(_without_plan, request.plan_id))
@@ -57,10 +57,6 @@ class GiveBack:
         return any(is_reschedulable(pod) for pod in await self.pods.list_on(claim.node_name))
 
 
-def _is_of(plan_id: str, claim: NodeClaim) -> bool:
-    return claim.annotations.get(names.PLAN, "").startswith(f"{plan_id}/")
-
-
 def _without_plan(plan_id: str, claim: NodeClaim) -> MetadataChange | None:
     removed = {names.PLAN: None, names.PLANNED_PODS: None, names.PLANNED_BUFFERS: None}
-    return MetadataChange(annotations=removed) if _is_of(plan_id, claim) else None
+    return MetadataChange(annotations=removed) if claim.plan == plan_id else None

@@ -81,7 +81,7 @@ def numbering_of(pool: NodePool, claims: Iterable[NodeClaim]) -> Numbering:
     start = claim_name(pool.name, static_plan(pool), 0)[:-1]
     every = list(claims)
     mine = [claim for claim in every if claim.labels.get(names.NODE_POOL) == pool.name]
-    made = {plan for claim in every if (plan := claim.annotations.get(names.PLAN, "").rpartition("/")[0])}
+    made = {claim.plan for claim in every if claim.plan}
     return Numbering(
         pool=pool,
         taken=frozenset(int(claim.name[len(start) :]) for claim in every if _has_number(claim.name, start)),

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from dovetail.model.names import REBOOT_GRACE
+from dovetail.model.names import PLAN, REBOOT_GRACE
 from dovetail.model.pods import Expression, Owner
 from dovetail.model.scheduling.taints import Taint
 from dovetail.model.values.resources import Resources
@@ -116,6 +116,11 @@ class NodeClaim:
         """Whether that condition's status is True; absent and Unknown are not."""
         found = self.condition(kind)
         return found is not None and found.status == "True"
+
+    @property
+    def plan(self) -> str:
+        """The id of the plan that made it, without its place in that plan; empty if none of ours did."""
+        return self.annotations.get(PLAN, "").partition("/")[0]
 
     @property
     def expires_at(self) -> float | None:

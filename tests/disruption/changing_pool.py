@@ -128,7 +128,7 @@ class ChangingPool:
     @staticmethod
     def plan_of(claim: NodeClaim) -> str:
         """By which it was made."""
-        return claim.annotations.get(names.PLAN, "")
+        return claim.plan
 
     # What the workers know.
 

@@ -25,6 +25,7 @@ from dovetail.model.rules.rollouts import Intent, Rollout, RolloutPlan, RolloutS
 from dovetail.model.rules.stable_images import images_of
 from dovetail.model.snapshot import Snapshot
 from testing.kept_rollouts import kept
+from testing.made_claims import made_by
 from tests.disruption.changing_pool import CANARY, REMEMBERED, ChangingPool, Decided
 
 SETTINGS: Final = DisruptionSettings()
@@ -142,7 +143,7 @@ class Play(ChangingPool):
                 if why_not_made((self.policy,), about, self.pool.name, self.seen_by[plan]):
                     self.call_off(plan)
                     continue
-                self.new_of[plan] = self.join(self.template_of[plan], "", **{names.PLAN: plan}, **pins)
+                self.new_of[plan] = self.join(self.template_of[plan], "", **made_by(plan), **pins)
 
     def launch(self) -> None:
         """Its instance, with what its NodeClass makes at that moment."""

@@ -24,6 +24,7 @@ from dovetail.model.rules.rollouts import Rollout, RolloutState, RolloutStep
 from dovetail.model.rules.stable_images import images_of
 from dovetail.model.snapshot import Snapshot
 from testing.disruption_worlds import NOW, Pair, a_pair, a_pod, a_pool, a_world, condition
+from testing.made_claims import made_by
 from testing.time_rules import with_rules
 
 OLD, NEW = "image-1", "image-2"
@@ -113,7 +114,7 @@ class Play:
     def launch(self) -> None:
         for name in [each for each in self.nodes if self.is_marked(each) and each not in self.new_of]:
             plan = self.nodes[name].claim.annotations[names.OWNER].rpartition("/")[2]
-            self.new_of[name] = self.launched("drifted", **{names.PLAN: plan})
+            self.new_of[name] = self.launched("drifted", **made_by(plan))
 
     def launched(self, reason: str, **annotations: str) -> str:
         pins = self.rollout.pins(reason) if self.rollout is not None else {}

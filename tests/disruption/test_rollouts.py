@@ -2,7 +2,7 @@
 they have proved themselves."""
 
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import count, product
 from math import ceil
@@ -37,6 +37,7 @@ from dovetail.model.rules.rollouts import (
 from dovetail.model.rules.stable_images import StableImage, StableImages
 from dovetail.model.snapshot import Snapshot
 from testing.disruption_worlds import NOW, a_pair, a_pod, a_pool, a_world
+from testing.made_claims import made_by
 from testing.time_rules import with_rules
 
 SETTINGS: Final = DisruptionSettings()
@@ -123,7 +124,7 @@ def test_what_is_leaving_counts_once_with_its_replacement_and_what_is_not_known_
         return a_pair(name, also=(names.DRIFTED,), claim={"annotations": annotations, **also}).claim
 
     def made(name: str, plan: str) -> NodeClaim:
-        return a_pair(name, claim={"annotations": {names.PLAN: plan}}).claim
+        return a_pair(name, claim={"annotations": made_by(plan)}).claim
 
     unlike = a_pair("h", claim={"annotations": {names.NODE_POOL_HASH: "1", names.NODE_POOL_HASH_VERSION: "v3"}}).claim
     claims = (
@@ -171,8 +172,8 @@ class Play:
         drifted = [claim for claim in self.claims() if claim.is_true(names.DRIFTED)]
         return [claim for claim in drifted if bool(claim.annotations.get(names.OWNER)) is marked]
 
-    def new_claim(self, plan: str = "") -> None:
-        pair = a_pair(f"new{next(self.numbers)}", claim={"created": self.now, "annotations": {names.PLAN: plan}})
+    def new_claim(self, annotations: Mapping[str, str]) -> None:
+        pair = a_pair(f"new{next(self.numbers)}", claim={"created": self.now, "annotations": annotations})
         self.world = replace(self.world, nodes={**self.world.nodes, pair.node.name: pair.node})
         self.put(pair.claim)
 
@@ -192,10 +193,10 @@ class Play:
         for claim in self.old(marked=True):
             plan = claim.annotations[names.OWNER].rpartition("/")[2]
             if self.chosen.random() < 0.5 and not self.made(plan):
-                self.new_claim(plan)
+                self.new_claim(made_by(plan))
 
     def made(self, plan: str) -> list[NodeClaim]:
-        return [claim for claim in self.claims() if claim.annotations.get(names.PLAN) == plan]
+        return [claim for claim in self.claims() if claim.plan == plan]
 
     def finish(self) -> None:
         """The old node goes after its replacement, or without one where its pods fit elsewhere."""
@@ -214,7 +215,7 @@ class Play:
 
     def scale(self) -> None:
         if self.scales and self.chosen.random() < 0.5:
-            self.new_claim()
+            self.new_claim(made_by(f"s{next(self.numbers)}", reason="provisioned"))
         elif self.scales and len(self.world.claims) > 4:
             self.put(without=self.chosen.choice(self.claims()).name)
 
@@ -229,7 +230,7 @@ class Play:
         """Places of nodes at the target or on their way: a marked node with what replaces it is one."""
         plans = {claim.annotations[names.OWNER].rpartition("/")[2] for claim in self.old(marked=True)}
         target = [claim for claim in self.claims() if not claim.is_true(names.DRIFTED)]
-        return len(plans) + sum(1 for claim in target if claim.annotations.get(names.PLAN) not in plans)
+        return len(plans) + sum(1 for claim in target if claim.plan not in plans)
 
     def bound(self) -> int:
         total = self.truth() + len(self.old(marked=False))

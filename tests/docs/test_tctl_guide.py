@@ -1,5 +1,5 @@
-"""docs/tctl.md names the signals that are heeded, and no other: Temporal takes any, and nothing comes of one that
-nobody handles. In an incident that is a pause that does not pause."""
+"""docs/tctl.md names the signals that are heeded, and no other: Temporal takes any, and nothing comes of one that no
+workflow handles. In an incident that is a pause that does not pause."""
 
 import re
 from pathlib import Path

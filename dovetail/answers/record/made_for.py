@@ -19,7 +19,6 @@ from dovetail.messages.plans import name_of
 from dovetail.messages.requests import CreateRequest
 from dovetail.messages.workflow_ids import claim_owner_id, disruption_id, scheduler_id
 from dovetail.messages.workflow_types import DISRUPT_NODES
-from dovetail.model import names
 from dovetail.model.places.kept_places import kept_by, planned_pods
 from dovetail.model.pods import Pod
 from dovetail.model.snapshot import Snapshot
@@ -109,12 +108,11 @@ def origins_of(snapshot: Snapshot, claims: Iterable[str]) -> tuple[Origin, ...]:
     found = [snapshot.claims[name] for name in claims if name in snapshot.claims]
     origins = []
     for claim in found:
-        plan = claim.annotations.get(names.PLAN, "").partition("/")[0]
         wanted = planned_pods(claim)
         pods = [snapshot.pods[uid] for uid in wanted if uid in snapshot.pods]
         here = sorted(pod.key for pod in pods if pod.node_name == claim.node_name)
-        if plan:
-            origins.append(Origin(claim=claim.name, plan=plan, pods=len(wanted), here=tuple(here)))
+        if claim.plan:
+            origins.append(Origin(claim=claim.name, plan=claim.plan, pods=len(wanted), here=tuple(here)))
     return tuple(origins)
 
 

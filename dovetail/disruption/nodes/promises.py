@@ -38,7 +38,7 @@ class Promises:
 
 def promises_of(snapshot: Snapshot) -> Promises:
     """The promises made by the annotations of a snapshot's claims."""
-    made = [c for c in snapshot.claims.values() if names.PLAN in c.annotations and c.deleting_since is None]
+    made = [c for c in snapshot.claims.values() if c.plan and c.deleting_since is None]
     if not made:
         return Promises()
     owners = {
@@ -49,7 +49,7 @@ def promises_of(snapshot: Snapshot) -> Promises:
     leaving = _leaving_nodes(snapshot)
     by_claim, replacements = {}, set()
     for claim in made:
-        if claim.annotations[names.PLAN].partition("/")[0] in owners:
+        if claim.plan in owners:
             replacements.add(claim.name)
         pods = frozenset(
             uid for uid in planned_pods(claim) if _still_needs(snapshot.pods.get(uid), claim, leaving, snapshot.now)

@@ -112,7 +112,7 @@ def _without_replacement(leaving: Iterable[NodeClaim], target: Iterable[NodeClai
     """How many of them have none yet: a mark names the disruption, whose id ends in its plan's; a replacement carries
     that from the start."""
     plans = Counter(claim.annotations.get(names.OWNER, "").rpartition("/")[2] for claim in leaving)
-    made = Counter(claim.annotations.get(names.PLAN, "") for claim in target)
+    made = Counter(claim.plan for claim in target)
     return sum(max(0, number - (made[plan] if plan else 0)) for plan, number in plans.items())
 
 
