@@ -5,6 +5,8 @@ from typing import Final
 
 import pytest
 
+from dovetail.adapters.kubernetes_json.parsing.rollouts import parse_rollout
+from dovetail.adapters.kubernetes_json.rendering.policies import render_rollout
 from dovetail.disruption.upkeep.rollout_approvals import digest_of
 from dovetail.disruption.upkeep.rollout_moves import looks_again, next_move
 from dovetail.model.rules.rollout_approvals import Answered, Approval, Awaits
@@ -19,7 +21,8 @@ from dovetail.model.rules.rollouts import (
     RolloutStrategy,
 )
 from testing.disruption_worlds import HOUR, NOW
-from tests.disruption.test_rollouts import FAILS, LINES, MOVES, POOL, SEEN, STEPS, a_status, at, letter
+from testing.kept_rollouts import whole, without_none
+from tests.disruption.test_rollouts import FAILS, LINES, MOVES, PASSES, POOL, SEEN, STEPS, a_status, at, letter
 
 ASKING: Final = (replace(STEPS[0], approve=HOUR), replace(STEPS[1], approve=HOUR), STEPS[2])
 ASKED: Final = Awaits(digest="", since=NOW - 60, expires=NOW + HOUR)
@@ -126,6 +129,22 @@ def test_an_approval_is_judged_once() -> None:
     assert next_move(replace(rollout, status=again), POOL, NODES, NOW).state == RolloutState.AWAITING
     anew = replace(rollout, status=again, approval=replace(rollout.approval, at=NOW + 1))  # type: ignore[type-var]
     assert next_move(anew, POOL, NODES, NOW).step == "quarter"
+
+
+@pytest.mark.parametrize("fraction", ["", ".4", ".417", ".417000123"])
+def test_it_is_judged_once_too_where_it_was_written_with_a_part_of_a_second(fraction: str) -> None:
+    """As JavaScript and Go write moments; what is remembered of it has whole seconds. Else one that was refused while a
+    gate was silent would let the step begin hours later, when the gate answers and the person is asleep."""
+    asked = approved(awaiting())
+    silent = whole(replace(asked, status=replace(asked.status, gate=NodesGate())))
+    silent["spec"]["approval"]["at"] = silent["spec"]["approval"]["at"].replace("Z", f"{fraction}Z")
+    refused = next_move(parse_rollout(silent), POOL, NODES, NOW)
+    assert refused.answered is not None and "gate nodes is Unknown" in refused.answered.refused
+
+    answers = without_none(render_rollout(asked, replace(refused, gate=PASSES)))
+    found = next_move(parse_rollout({**silent, "status": answers}), POOL, NODES, NOW + 600)
+
+    assert (found.step, found.state, found.answered) == ("canary", RolloutState.AWAITING, refused.answered)
 
 
 @pytest.mark.parametrize("held", [Intent.PAUSE, Intent.ABORT, "fault"])

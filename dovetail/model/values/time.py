@@ -39,4 +39,10 @@ def utc_moment(text: str) -> float:
 
 def format_time(moment: float) -> str:
     """A moment in UTC, in whole seconds, as upstream prints it."""
-    return datetime.fromtimestamp(int(max(0.0, min(moment, _LAST)) // 1), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return datetime.fromtimestamp(written(moment), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def written(moment: float) -> float:
+    """What is left of a moment once it has been written. What a person wrote has to be brought to this before it is
+    compared with what was remembered of it: JavaScript and Go write fractions of a second."""
+    return max(0.0, min(moment, _LAST)) // 1

@@ -35,7 +35,7 @@ from dovetail.model.rules.stable_images import NO_IMAGE, StableImage, StableImag
 from dovetail.model.values.durations import parse_seconds
 from dovetail.model.values.json import ReadOnlyJson
 from dovetail.model.values.quoting import shown
-from dovetail.model.values.time import optional_time, time_or_none
+from dovetail.model.values.time import optional_time, time_or_none, written
 
 
 def parse_rollout(raw: ReadOnlyJson) -> Rollout:
@@ -130,7 +130,7 @@ def _steps(given: Iterable[NodeRolloutStep]) -> tuple[RolloutStep, ...]:
 
 
 def _approval(given: RolloutApproval) -> Approval:
-    return Approval(step=given.step, digest=given.digest, by=given.by, at=given.at.timestamp())
+    return Approval(step=given.step, digest=given.digest, by=given.by, at=written(given.at.timestamp()))
 
 
 def _awaits(raw: ReadOnlyJson) -> Awaits:
