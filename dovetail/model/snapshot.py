@@ -34,7 +34,7 @@ from dovetail.model.pods import Pod
 from dovetail.model.pools import Catalogue, NodePool
 from dovetail.model.rules.health import Readiness, readiness_by_pool
 from dovetail.model.rules.policies import Freeze, Policy
-from dovetail.model.rules.rollouts import PoolNodes, Rollout
+from dovetail.model.rules.rollouts import REFUSED, PoolNodes, Rollout
 from dovetail.model.scheduling.devices import DeviceClass, ResourceClaim, ResourceClaimTemplate, ResourceSlice
 
 Claims = tuple[NodeClaim, ...]
@@ -158,12 +158,13 @@ class Snapshot:
 
     @cached_property
     def stable_images(self) -> Mapping[str, frozenset[str]]:
-        """The images that each pool's roll-outs know from before, by pool."""
-        found = self.rollouts_by_pool.items()
-        return {
-            pool: frozenset(image.id for each in ours.values() for image in each.status.stable.images)
-            for pool, ours in found
-        }
+        """The images to which each pool's roll-outs go back, by pool. What others know from before says nothing: the
+        image that is refused may be the one from which an earlier roll-out came."""
+        refused = [each for each in self.rollouts.values() if each.status.state in REFUSED]
+        found: dict[str, frozenset[str]] = {}
+        for each in refused:
+            found[each.pool] = found.get(each.pool, frozenset()) | {image.id for image in each.status.stable.images}
+        return found
 
     @cached_property
     def taken(self) -> frozenset[str]:

@@ -34,7 +34,7 @@ from dovetail.model.rules.stable_images import (
     images_of,
 )
 from dovetail.model.snapshot import Snapshot
-from testing.disruption_worlds import NOW, a_pair, a_pod, a_world, condition
+from testing.disruption_worlds import HOUR, NOW, a_pair, a_pod, a_world, condition
 from testing.time_rules import with_rules
 from tests.disruption.test_rollouts import FAILS, KNOWN, POOL, SEEN, a_rollout, a_status
 
@@ -90,6 +90,23 @@ def test_ten_of_forty_are_back_after_two_waves_at_most(budget: str, waves: list[
     assert found == waves
     over = next_move(rollout, world.pools[POOL.name], nodes_of(world, world.pools[POOL.name]), NOW)
     assert over.state == RolloutState.FAILED
+
+
+@pytest.mark.parametrize("earlier", [RolloutState.COMPLETE, RolloutState.PAUSED])
+def test_that_an_earlier_roll_out_came_from_the_image_keeps_no_node_that_has_it(earlier: RolloutState) -> None:
+    """A change back to an image of before is refused like any other; "taken back" is said once no node has it."""
+    images = (StableImage(id="image-2", types=("m8",)),)
+    of_earlier = a_status("rest", earlier, stable=StableImages(since=NOW - HOUR, images=images, why_not=""))
+    rollouts = (going_back(), replace(a_rollout(of_earlier), name="earlier", uid="earlier"))
+    world = a_cluster(4, 3)
+    on_second = {name: replace(each, image_id="image-2") for name, each in world.claims.items() if "new" in name}
+    world = with_rules(replace(world, claims={**world.claims, **on_second}), *rollouts)
+
+    nodes = nodes_of(world, POOL)
+    assert nodes.refusable == 3
+    assert next_move(going_back(), POOL, nodes, NOW).state == RolloutState.ROLLING_BACK
+    if earlier == RolloutState.COMPLETE:  # one that is stopped holds the pool for itself
+        assert taken(world) == ["new2", "new1", "new0"]
 
 
 def test_what_was_launched_with_an_older_image_or_for_want_of_one_stays() -> None:

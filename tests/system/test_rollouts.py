@@ -161,6 +161,42 @@ async def test_an_image_that_breaks_pods_is_taken_back_and_no_pod_that_came_mean
     assert len(images()) == 2 * NODES + 1 and not has_condition(rollout(), "Stalled")
 
 
+async def test_a_change_back_to_the_image_of_an_earlier_roll_out_is_taken_back_as_any_other(stage: Stage) -> None:
+    """The earlier one is complete and knows the target as the image of before it: it once made the refused node stay,
+    while people were told that it had been taken back."""
+    at_once = {"nodePool": "pool", "steps": [{"name": "all", "to": "100%", "soak": "0s"}]}
+    pool = node_pool([SMALL], budgets=[{"nodes": "100%"}])
+    stage.world.apply({**node_class(), "spec": {"image": "image-1"}})
+    stage.world.apply(pool)
+    stage.deploy(NODES)
+    stage.start_worker()
+    await stage.until(lambda: stage.initialised(NODES) and stage.running_pods() == NODES, 120, "all pods run")
+
+    def state(name: str) -> str:
+        found: Json = stage.world.get("NodeRollout", name) or {}
+        return str(((found.get("status") or {}).get("step") or {}).get("state", ""))
+
+    def images() -> list[str]:
+        return sorted(claim.get("status", {}).get("imageID", "") for claim in stage.claims())
+
+    stage.world.apply({**ROLLOUT, "metadata": {"name": "there"}, "spec": at_once})
+    stage.world.apply({**node_class(), "spec": {"image": "image-2"}})
+    await stage.until(lambda: state("there") == "Complete", 240, "the earlier one is complete")
+    await stage.until(lambda: images() == ["image-2"] * NODES, 120, "all nodes have the second image")
+
+    stage.world.apply({**ROLLOUT, "metadata": {"name": "back-again"}})
+    stage.world.apply({**node_class(), "spec": {"image": "image-1"}})
+    await stage.until(lambda: state("back-again") == "Soaking", 180, "the canary soaks")
+    await stage.until(lambda: len(images()) == NODES, 120, "the node that it replaced is gone")
+    assert images() == ["image-1", "image-2", "image-2"]
+
+    assert "newest first" in await shown(stage, "rollout", "abort", "back-again", "--back")
+    await stage.until(lambda: state("back-again") == "Failed", 240, "it says that it has been taken back")
+    assert "image-1" not in images(), "which is so"
+    await stage.until(lambda: images() == ["image-2"] * NODES, 120, "the image of before is back")
+    assert "its nodes are taken back" in await shown(stage, "rollout", "history", "back-again")
+
+
 def ready_pods(stage: Stage) -> int:
     return sum(has_condition(pod, "Ready") for pod in stage.world.objects("Pod"))
 
