@@ -3,10 +3,14 @@
 Paths and raw JSON in, raw JSON out; the official client provides the connection (TLS, tokens, proxies), its models are
 not used (1 ms a pod). Every status is checked here: one that the caller does not expect becomes a failure. Every
 request has a time limit.
+
+Who we are and whom we trust is read anew where the server refuses us (401) or TLS refuses the server: tokens, client
+certificates and authorities change under a worker that runs for months.
 """
 
 import asyncio
 import base64
+import ssl
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from email.utils import parsedate_to_datetime
@@ -23,13 +27,14 @@ from dovetail.adapters.kube.failures import Answer, failure_of
 from dovetail.adapters.kube.official import client as official
 from dovetail.adapters.kube.requests import Request
 from dovetail.adapters.kube.server_clock import ServerClock
-from dovetail.ports.failures import Forbidden, Unreachable
+from dovetail.ports.failures import Forbidden, Misconfigured, Unreachable
 
 _CONNECT_SECONDS: Final = 5.0
 _CALL_SECONDS: Final = 30.0  # lists included; the API server gives up on a request of its own accord about then
 _RELOAD_SECONDS: Final = 10.0  # credentials refused sooner than this after they were renewed are not renewed again
 
 
+_Trust = tuple[object, ...]
 Observer = Callable[[Request, int, float], None]  # request, status (0: no answer), seconds
 
 
@@ -48,6 +53,7 @@ class Client:
         self._clock = clock  # learns the server's time from every answer
         self._official: Any = None
         self._loading = asyncio.Lock()
+        self._trust: _Trust = ()
         self._loaded_at = float("-inf")
 
     async def open(self) -> None:
@@ -74,9 +80,15 @@ class Client:
         if self._address.read_only and request.writes:
             raise Forbidden(request.subject, f"not written: {request.method} by a process that only looks")
         started = asyncio.get_running_loop().time()
-        answer = await self._once(request)
-        if answer.status == 401 and await self._renew(started):
+        try:
             answer = await self._once(request)
+        except Unreachable as failure:
+            if not (_is_refused_by_tls(failure) and await self._renew(started)):
+                raise
+            answer = await self._once(request)
+        else:
+            if answer.status == 401 and await self._renew(started):
+                answer = await self._once(request)
         return request.checked(answer)
 
     @asynccontextmanager
@@ -84,9 +96,14 @@ class Client:
         """A watch: its lines as they arrive. Silence for longer than `idle` seconds ends it as Unreachable."""
         timeout = aiohttp.ClientTimeout(total=None, sock_connect=_CONNECT_SECONDS, sock_read=idle)
         started = asyncio.get_running_loop().time()
-        with _translated(request.subject):
-            async with asyncio.timeout(_CALL_SECONDS):
-                response = await self._send(request, timeout)
+        try:
+            with _translated(request.subject):
+                async with asyncio.timeout(_CALL_SECONDS):
+                    response = await self._send(request, timeout)
+        except Unreachable as failure:
+            if _is_refused_by_tls(failure):
+                await self._renew(started)
+            raise
         try:
             if response.status != 200:
                 with _translated(request.subject):
@@ -132,22 +149,39 @@ class Client:
     async def _load(self) -> None:
         settings = await self._address.load()
         self._loaded_at = asyncio.get_running_loop().time()
-        former = self._official
-        if former is not None and former.configuration.cert_file == settings.cert_file:
+        former, trust = self._official, _trust_of(settings)
+        if former is not None and trust == self._trust:
             former.configuration.api_key = settings.api_key  # a new token; requests under way continue
             return
         # The environment is asked for a proxy once, not at every request.
         settings.client_session_kwargs = {"trust_env": bool(getproxies())}
-        self._official = official.ApiClient(configuration=settings)
+        try:
+            self._official = official.ApiClient(configuration=settings)
+        except OSError as error:  # of which ssl.SSLError is one
+            raise Misconfigured(f"cluster {settings.host}", f"its certificates cannot be used: {error}") from error
+        self._trust = trust
         if former is not None:
             await former.close()
 
     async def _renew(self, since: float) -> bool:
-        """Reload the credentials, unless that was just done; whether they were loaded after `since`."""
+        """Reload what we trust and our credentials, unless that was just done; whether they were loaded after
+        `since`."""
         async with self._loading:
             if asyncio.get_running_loop().time() - self._loaded_at > _RELOAD_SECONDS:
                 await self._load()
             return self._loaded_at > since
+
+
+def _trust_of(settings: Any) -> _Trust:
+    """The server's address and the content of the files: a certificate that is renewed keeps the name of its file."""
+    files = (settings.ssl_ca_cert, settings.cert_file, settings.key_file)
+    return settings.host, *[Path(file).read_bytes() if file else b"" for file in files]
+
+
+def _is_refused_by_tls(failure: Unreachable) -> bool:
+    """Whether one side does not believe the other's certificate."""
+    error = failure.__cause__
+    return isinstance(error, aiohttp.ClientSSLError) or isinstance(error and error.__cause__, ssl.SSLError)
 
 
 async def _read(response: aiohttp.ClientResponse) -> Answer:

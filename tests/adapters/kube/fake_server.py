@@ -4,6 +4,7 @@ Each path has a queue of answers; the last one stays.
 """
 
 import asyncio
+import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -99,16 +100,16 @@ class FakeServer:
 
 
 @asynccontextmanager
-async def fake_server(folder: Path) -> AsyncIterator[FakeServer]:
-    """One server on a free port."""
+async def fake_server(folder: Path, port: int = 0, tls: ssl.SSLContext | None = None) -> AsyncIterator[FakeServer]:
+    """One server, on a free port unless one is named."""
     server = FakeServer(folder)
     app = web.Application()
     app.router.add_route("*", "/{path:.*}", server.handle)
     runner = web.AppRunner(app, shutdown_timeout=0.1)
     await runner.setup()
-    site = web.TCPSite(runner, "127.0.0.1", 0)
+    site = web.TCPSite(runner, "127.0.0.1", port, ssl_context=tls)
     await site.start()
-    server.url = f"http://127.0.0.1:{runner.addresses[0][1]}"
+    server.url = f"http{'s' if tls else ''}://127.0.0.1:{runner.addresses[0][1]}"
     try:
         yield server
     finally:

@@ -1,11 +1,13 @@
 """Every status is looked at, and becomes the failure that says what can be done about it."""
 
+import ssl
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from aiohttp import web
 
 from dovetail.adapters.kube.client import Client
 from dovetail.adapters.kube.connection import ClusterAddress, user_agent
@@ -23,7 +25,8 @@ from dovetail.ports.failures import (
     Unauthenticated,
     Unreachable,
 )
-from tests.adapters.kube.fake_server import FakeServer, fake_server, says
+from testbed.faults.certificates import Authority, Pair
+from tests.adapters.kube.fake_server import FakeServer, fake_server, says, streams
 
 GET = Request(method="GET", path="/x", subject="Pod/shop/web")
 
@@ -153,6 +156,112 @@ async def test_credentials_that_have_expired_are_loaded_again(tmp_path: Path, mo
 
     assert answer.body == {"kind": "Pod"}
     assert [asked[4]["Authorization"] for asked in server.asked] == ["Bearer old", "Bearer new"]
+
+
+def kubeconfig_of(folder: Path, url: str, **files: Path) -> Path:
+    """A kubeconfig that names its certificates as files, as those of a service account are."""
+    path = folder / "with-files"
+    cluster = f"{{server: '{url}', certificate-authority: '{files['authority']}'}}"
+    user = f"{{client-certificate: '{files['client']}', client-key: '{files['key']}'}}" if "client" in files else "{}"
+    path.write_text(
+        "{apiVersion: v1, kind: Config, current-context: c, contexts: [{name: c, context: {cluster: c, user: u}}], "
+        f"clusters: [{{name: c, cluster: {cluster}}}], users: [{{name: u, user: {user}}}]}}"
+    )
+    return path
+
+
+def tls_of(pair: Pair, clients_of: Path | None = None) -> ssl.SSLContext:
+    tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    tls.load_cert_chain(pair.certificate, pair.key)
+    if clients_of is not None:
+        tls.verify_mode = ssl.CERT_OPTIONAL
+        tls.load_verify_locations(clients_of)
+    return tls
+
+
+async def watched(client: Client) -> bool:
+    async with client.stream(replace(GET, query={"watch": "1"}), 5.0):
+        return True
+
+
+async def test_an_authority_that_has_changed_is_read_anew_by_calls_and_watches(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It was read at a start alone: only that every worker was killed after ten minutes healed a cluster whose
+    authority was exchanged."""
+    old, new = Authority(tmp_path / "old"), Authority(tmp_path / "new")
+    trusted = tmp_path / "ca.crt"
+    trusted.write_bytes(old.certificate.read_bytes())
+    async with fake_server(tmp_path, tls=tls_of(old.server())) as server:
+        address = ClusterAddress(kubeconfig=kubeconfig_of(tmp_path, server.url, authority=trusted))
+        port = int(server.url.rpartition(":")[2])
+        client, watching = Client(address), Client(address)
+        await client.open()
+        await watching.open()
+        server.on("/x", says(200))
+        assert (await client.call(GET)).status == 200
+    monkeypatch.setattr("dovetail.adapters.kube.client._RELOAD_SECONDS", -1.0)
+    async with fake_server(tmp_path, port, tls_of(new.server())) as server:
+        server.on("/x", says(200))
+        server.on("/x?watch", streams())
+        with pytest.raises(Unreachable, match="certificate"):
+            await client.call(GET)
+        trusted.write_bytes(new.certificate.read_bytes())
+
+        assert (await client.call(GET)).status == 200
+        with pytest.raises(Unreachable, match="certificate"):
+            await watched(watching)
+        assert await watched(watching), "a watch that breaks is opened again and again"
+        await client.close()
+        await watching.close()
+
+
+async def test_a_client_certificate_that_is_renewed_in_its_file_is_read_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("dovetail.adapters.kube.client._RELOAD_SECONDS", -1.0)
+    authority = Authority(tmp_path / "ca")
+    first, second = authority.client("first"), authority.client("second")
+    shown: list[int] = []
+
+    async def knows_the_second(request: web.Request) -> web.StreamResponse:
+        assert request.transport is not None
+        shown.append(int(request.transport.get_extra_info("peercert")["serialNumber"], 16))
+        return web.Response(status=200 if shown[-1] == renewed else 401, body=b"{}")
+
+    renewed, tls = second.serial, tls_of(authority.server(), clients_of=authority.certificate)
+    async with fake_server(tmp_path, tls=tls) as server:
+        server.on("/x", knows_the_second)
+        files = {"authority": authority.certificate, "client": first.certificate, "key": first.key}
+        client = Client(ClusterAddress(kubeconfig=kubeconfig_of(tmp_path, server.url, **files)))
+        await client.open()
+        before = first.serial
+        second.put_over(first)
+
+        answer = await client.call(GET)
+        await client.close()
+
+    assert (answer.status, shown) == (200, [before, renewed])
+
+
+async def test_an_authority_that_is_half_written_is_named_and_read_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("dovetail.adapters.kube.client._RELOAD_SECONDS", -1.0)
+    old, new = Authority(tmp_path / "old"), Authority(tmp_path / "new")
+    trusted = tmp_path / "ca.crt"
+    trusted.write_bytes(old.certificate.read_bytes())
+    async with fake_server(tmp_path, tls=tls_of(new.server())) as server:
+        server.on("/x", says(200))
+        client = Client(ClusterAddress(kubeconfig=kubeconfig_of(tmp_path, server.url, authority=trusted)))
+        await client.open()
+        trusted.write_bytes(new.certificate.read_bytes()[:100])
+        with pytest.raises(Misconfigured, match="certificates cannot be used"):
+            await client.call(GET)
+        trusted.write_bytes(new.certificate.read_bytes())
+
+        assert (await client.call(GET)).status == 200
+        await client.close()
 
 
 @pytest.mark.parametrize("content", [None, "{", "apiVersion: v1\nkind: Config\ncurrent-context: none\ncontexts: []\n"])
