@@ -21,6 +21,7 @@ from dovetail.connection.presence import TemporalPresence
 from dovetail.settings.settings import Settings, SettingsError
 from dovetail.telemetry.log.start import product_version
 from dovetail.wiring.world import open_world
+from dovetail.worker.absence.opening import until_ready
 from dovetail.worker.endpoints import endpoints_of
 from dovetail.worker.self_watch import SelfWatch
 from dovetail.worker.steps import Wiring, times_of
@@ -44,7 +45,8 @@ async def look_on(settings: Settings, stop: asyncio.Event) -> None:
     try:
         for endpoint in endpoints:
             await endpoint.start()
-        await world.ready()
+        if not await until_ready(world, settings, stop):
+            return
         print(
             f"dovetail {product_version()}: looks at cluster {settings.cluster}, plans and answers, and writes nothing",
             flush=True,

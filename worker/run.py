@@ -35,6 +35,7 @@ from dovetail.telemetry.log.start import start_logging
 from dovetail.telemetry.metrics.duties import UPKEEP
 from dovetail.wiring.world import open_kept_objects, open_world
 from dovetail.worker.absence.connecting import until_connected
+from dovetail.worker.absence.opening import until_answered, until_ready
 from dovetail.worker.beside import look_on
 from dovetail.worker.endpoints import endpoints_of
 from dovetail.worker.fitness import keep_publishing
@@ -55,6 +56,8 @@ _log = logging.getLogger(__name__)
 
 async def serve(settings: Settings, stop: asyncio.Event, observed: Observed | None = None) -> None:
     """Open the world, serve until `stop` for as long as Temporal accepts this worker, shut down."""
+    if not await until_answered(settings, stop):
+        return
     if settings.beside_karpenter:
         await look_on(settings, stop)
         return
@@ -86,7 +89,8 @@ async def serve(settings: Settings, stop: asyncio.Event, observed: Observed | No
         closing.push_async_callback(notices.close)
         for endpoint in endpoints:
             await endpoint.start()
-        await world.ready()
+        if not await until_ready(world, settings, stop):
+            return
         leave_alone_what_stands()
         background = supervised_work(wiring, watch, known.past)
         closing.push_async_callback(partial(stop_tasks, *background))

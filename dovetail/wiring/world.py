@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from dovetail.adapters.folder.kept_objects import FolderObjects
 from dovetail.adapters.kube.adapter import KubeAdapter
+from dovetail.adapters.kube.client import Client
+from dovetail.adapters.kube.cluster_identity import ClusterIdentity
 from dovetail.adapters.kube.connection import ClusterAddress
 from dovetail.adapters.kube.inspection import KubeInspection, Need
 from dovetail.adapters.kube.raw import KubeRawObjects, server_version
@@ -26,6 +28,7 @@ from dovetail.adapters.prometheus.client import Prometheus
 from dovetail.model.places.move_changes import GUARD_KINDS
 from dovetail.ports.clock import Clock, SameClock, unfit_clock
 from dovetail.ports.cloud import Catalogues, Cloud, NodeClassUpkeep, Rehearsal, SupposedClasses
+from dovetail.ports.failures import Throttled, Unreachable
 from dovetail.ports.inspection import Inspection, RawObjects
 from dovetail.ports.interruptions import Interruptions
 from dovetail.ports.kept_objects import KeptObjects
@@ -187,16 +190,9 @@ def metrics_of(settings: Settings) -> Metrics | None:
 
 async def _real(settings: Settings) -> World:
     """The cluster of the kubeconfig, or of the pod that we run in, and the cloud that was chosen."""
-    address = ClusterAddress(
-        kubeconfig=settings.kubeconfig,
-        context=settings.context or None,
-        agent=user_agent(),
-        read_only=settings.beside_karpenter,
-        lease_namespaces=(settings.namespace, settings.lease_namespace),
-    )
     provider = settings.provider
     kube = await KubeAdapter.connect(
-        address, node_classes=_node_classes(provider), gated=_gated(settings), observe=_count_call
+        _address(settings), node_classes=_node_classes(provider), gated=_gated(settings), observe=_count_call
     )
     try:
         await kube.identity.read()
@@ -205,6 +201,32 @@ async def _real(settings: Settings) -> World:
         await kube.close()
         raise
     return _world_of(settings, kube, opened)
+
+
+def _address(settings: Settings) -> ClusterAddress:
+    return ClusterAddress(
+        kubeconfig=settings.kubeconfig,
+        context=settings.context or None,
+        agent=user_agent(),
+        read_only=settings.beside_karpenter,
+        lease_namespaces=(settings.namespace, settings.lease_namespace),
+    )
+
+
+async def silence_of_cluster(settings: Settings) -> str:
+    """Why the API server, or what it keeps its objects in, does not answer now; empty where it does, and where the
+    world is embedded. What a person must put right is raised."""
+    if settings.world is not None or not settings.cluster:
+        return ""  # opening the world says what is wrong with these
+    client = Client(_address(settings))
+    await client.open()
+    try:
+        await ClusterIdentity(client, f"cluster {client.host}").read()
+    except (Unreachable, Throttled) as failure:
+        return str(failure)
+    finally:
+        await client.close()
+    return ""
 
 
 def _count_call(request: Request, status: int, seconds: float) -> None:

@@ -93,6 +93,13 @@ class Stage:
         self.workers.append(worker)
         return worker
 
+    def start_worker_of_cluster(self, kubeconfig: Path, **more: str) -> "subprocess.Popen[bytes]":
+        """A worker of the cluster that this file leads to, instead of the embedded world."""
+        command = [sys.executable, "-m", "dovetail.cli.main", "worker", "--cluster", self.cluster]
+        worker = self._spawn("worker.log", command, KUBECONFIG=str(kubeconfig), **more)
+        self.workers.append(worker)
+        return worker
+
     async def dovetail(self, *arguments: str, **more: str) -> tuple[int, str, str]:
         """Run the CLI as an operator does: exit code, standard output, standard error."""
         return await self.run_installed([sys.executable, "-m", "dovetail.cli.main"], *arguments, **more)

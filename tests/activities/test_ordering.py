@@ -8,6 +8,7 @@ from itertools import pairwise
 import pytest
 
 from dovetail.activities.orders.await_orders import AwaitOrders, _Handed
+from dovetail.activities.orders.finders import Finder
 from dovetail.activities.orders.repairs import RepairFinder
 from dovetail.activities.orders.replicas import ReplicaFinder
 from dovetail.activities.orders.vanished_instances import FIRST_LISTS, LostInstanceFinder
@@ -375,7 +376,7 @@ class SilentIsSick(FakeClasses):
 def ordering_of(stage: Stage, cloud: FakeCloud) -> AwaitOrders:
     """With the finders that a worker has."""
     classes, notices = SilentIsSick(), FakeNotices(stage.world)
-    finders = [
+    finders: list[Finder] = [
         LostInstanceFinder(cloud, notices, stage.world.now),
         RepairFinder(classes, notices, stage.world.now),
         ReplicaFinder(stage.world.now),

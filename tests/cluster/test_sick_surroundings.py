@@ -3,6 +3,7 @@
 import asyncio
 import re
 import socket
+import sys
 import time
 import urllib.error
 import urllib.request
@@ -52,6 +53,11 @@ class Hurt:
 
     def start_worker(self, command: Sequence[str] = (), **further: str) -> None:
         """The only one; `command` in place of the usual one, `further` in its environment."""
+        self.ground.kill_workers()
+        self.start_another(command, **further)
+
+    def start_another(self, command: Sequence[str] = (), **further: str) -> None:
+        """Beside those that run."""
         everything = self.ground.everything
         environment = {
             **everything.environment,
@@ -59,10 +65,12 @@ class Hurt:
             "HEALTH_PROBE_PORT": str(self.port),
             **further,
         }
-        self.ground.kill_workers()
         given = {each.name: getattr(everything, each.name) for each in fields(everything)}
         hurt = Commanded(**{**given, "environment": environment}, command=tuple(command or everything.worker_command()))
         self.ground.workers.append(hurt.start_worker())
+
+    async def healthz(self) -> tuple[int, str]:
+        return await asyncio.to_thread(_get, f"http://127.0.0.1:{self.port}/healthz")
 
     async def readyz(self) -> tuple[int, str]:
         """What the worker says; 0 before it listens."""
@@ -275,6 +283,43 @@ async def test_an_api_server_that_refuses_and_breaks_off_half_of_all_requests_is
             await ground.until(lambda: ground.settled(1), 120, "the pod runs on a new node")
         assert {fault for fault, _, _ in sick.proxy.done} == set(faults)
         await ground.assert_one_instance_per_claim()
+
+
+IMPATIENT = (
+    "from dovetail.activities.shared.every_step import step_health as h; h.STUCK_SECONDS = 25.0; "
+    "from dovetail.cli.main import run; run()"
+)  # a worker whose liveness gives a loop 25 s, longer than a poll of the queue takes, in place of ten minutes
+
+
+async def test_an_api_server_that_is_away_kills_no_worker_and_one_that_starts_meanwhile_waits(ground: Ground) -> None:
+    async with hurt(ground) as sick:
+        sick.start_worker([sys.executable, "-c", IMPATIENT, "worker"])
+        await settle(ground, 1)
+        [first] = [worker for worker in ground.workers if worker.poll() is None]
+        second = Hurt(ground, sick.proxy)
+        with sick.proxy.sick(Fault(drop=True)):
+            await ground.until(lambda: _behind(sick, "orders"), 120, "a loop is behind, and its step fails")
+            assert (await sick.healthz())[0] == 200
+            second.start_another()
+            await second.says(503, f"cluster {sick.proxy.url}: ")
+            assert (await second.healthz())[0] == 200
+
+        await sick.says(200, "ok")
+        await second.says(200, "ok")
+        assert first.poll() is None
+        first.kill()
+        await asyncio.to_thread(first.wait)
+        await ground.scale(2)
+        await ground.until(lambda: ground.settled(2), 120, "the one that waited does the work")
+        await ground.assert_one_instance_per_claim()
+
+
+async def _behind(worker: Hurt, loop: str) -> bool:
+    """Whether that loop has seen nothing for longer than an impatient worker's liveness gives it."""
+    status, text = await worker.healthz()
+    assert status in (0, 200), text
+    age = re.search(rf"{loop}: last look (\d+) s ago", text)
+    return age is not None and int(age[1]) > 26 and "has failed" in text
 
 
 @pytest.mark.soak

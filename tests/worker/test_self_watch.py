@@ -15,7 +15,7 @@ from dovetail.background.supervised import stop, supervised
 from dovetail.connection.presence import AWAY_AFTER, TemporalPresence
 from dovetail.disruption.settings import DisruptionSettings
 from dovetail.model.snapshot import Snapshot
-from dovetail.ports.failures import NotSeenYet
+from dovetail.ports.failures import NotSeenYet, Unauthenticated, Unreachable
 from dovetail.telemetry.metrics.scrape import Scrape
 from dovetail.telemetry.metrics.sources import Source
 from dovetail.worker.endpoints import Answers
@@ -149,6 +149,33 @@ async def test_a_step_that_fails_again_and_again_is_named_with_its_text(probed: 
     assert "await_disruption_plan of c/scheduler has failed 5 times in a row" in text
     assert "Exceeds the limit for integer string conversion" in text
     assert 'dovetail_steps_failing{step="await_disruption_plan",failure="ValueError"} 1' in metrics
+
+
+@pytest.mark.parametrize(
+    ("failure", "status"),
+    [
+        (NotSeenYet("cluster view", "Pod: the watch is broken: connection refused"), 200),
+        (Unreachable("NodeClaim/a", "connection refused"), 200),
+        (Unauthenticated("NodeClaim/a", "Unauthorized"), 503),
+        (ValueError("a bug of ours"), 503),
+    ],
+)
+async def test_an_api_server_that_is_away_for_longer_than_ten_minutes_has_no_worker_killed(
+    probed: Probed, failure: Exception, status: int
+) -> None:
+    """All of them were, and none could start before it was back: the outage was followed by minutes of back-off."""
+    for attempt in range(1, 70):
+        for step in ("await_provisioning_plan", "await_disruption_plan", "await_orders", "keep_up"):
+            begun = probed.steps.begin("c/x", step, None, attempt)
+            probed.steps.failed(begun, failure)
+            probed.steps.end(begun)
+        probed.clock.now += 10
+
+    found, text = await probed.get("/healthz")
+
+    assert found == status
+    assert "await_orders of c/x has failed 69 times in a row" in text
+    assert 'dovetail_loop_last_look_age_seconds{loop="orders"} 690' in (await probed.get("/metrics"))[1]
 
 
 async def test_a_background_task_that_fails_is_named(probed: Probed) -> None:

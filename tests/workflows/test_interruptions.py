@@ -111,6 +111,9 @@ class Dying:
             await self._stop_here("before the answer is started")
         return messages
 
+    async def try_reading(self) -> None:
+        await self.queue.try_reading()
+
     async def learn_from(self, interruption: Interruption, claim: NodeClaim) -> None:
         await self._stop_here("while the answer is given")
         await self.queue.learn_from(interruption, claim)

@@ -18,6 +18,7 @@ from dovetail.connection.presence import TemporalPresence
 from dovetail.connection.search_attributes import register_search_attributes
 
 AGAIN_SECONDS: Final = 2.0
+WAITS: Final = "%s; this worker waits until it answers"
 
 _log = logging.getLogger(__name__)
 
@@ -33,8 +34,8 @@ async def until_connected(
             return client
         if why != said:
             said = why
-            _log.warning("%s; this worker waits until it answers", why)
-        await _pause(stop)
+            _log.warning(WAITS, why)
+        await pause(stop)
     return None
 
 
@@ -53,7 +54,8 @@ async def _try(connect: Callable[[], Awaitable[Client]], presence: TemporalPrese
     return None, f"Temporal cannot be used: {presence.problem}"
 
 
-async def _pause(stop: asyncio.Event) -> None:
+async def pause(stop: asyncio.Event) -> None:
+    """Before another try; over at once when the worker is stopped."""
     try:
         async with asyncio.timeout(AGAIN_SECONDS):
             await stop.wait()

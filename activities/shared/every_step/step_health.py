@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from dovetail.activities.shared.every_step.temporal_errors import is_wait
+from dovetail.ports.failures import NotSeenYet, Unreachable
 from dovetail.telemetry.metrics.karpenters.reconciles import Run
 from dovetail.telemetry.metrics.ours.steps import step_failed
 
@@ -80,6 +81,7 @@ class FailingStep:
     since: float
     last: float
     part: str = ""  # empty: the step as a whole
+    unanswered: bool = False  # the API server, or the cloud, does not answer
 
     def line(self, now: float) -> str:
         times = "once" if self.times == 1 else f"{self.times} times in a row"
@@ -136,6 +138,7 @@ class StepHealth:
             attempt=step.attempt,
             since=step.last_look if before is None else max(before.since, step.last_look),
             last=now,
+            unanswered=isinstance(error, NotSeenYet | Unreachable),
         )
         self.known[step.key] = found
         step_failed(step.step, kind)
@@ -191,8 +194,10 @@ class StepHealth:
         return found
 
     def stuck(self) -> Iterator[str]:
-        """The loops that have not seen everything for so long that a fresh process is worth a try."""
-        in_vain = {LOOPS[one.step] for one in self._fresh().values() if one.part == READING}
+        """The loops that have not seen everything for so long that a fresh process is worth a try. It is not where
+        nobody answers: it would be without its drains and launches, and get no answer either."""
+        failed = [one for one in self._fresh().values() if one.step in LOOPS]
+        in_vain = {LOOPS[one.step] for one in failed if one.part == READING or (one.unanswered and not one.part)}
         for loop, age in sorted(self.ages().items()):
             if age >= STUCK_SECONDS and loop not in in_vain:
                 yield f"the loop {loop} has not come to the end of a look for {age:.0f} s"

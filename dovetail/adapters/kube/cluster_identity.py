@@ -7,6 +7,7 @@ address, and the work in hand is not for that one.
 
 import asyncio
 import logging
+from dataclasses import replace
 from typing import Final
 
 from dovetail.adapters.kube.client import Client
@@ -26,8 +27,8 @@ _REQUEST: Final = Request(
 class ClusterIdentity:
     """The UID as first read, and whether it is still the same."""
 
-    def __init__(self, client: Client) -> None:
-        self._client = client
+    def __init__(self, client: Client, subject: str = _REQUEST.subject) -> None:
+        self._client, self._request = client, replace(_REQUEST, subject=subject)
         self.uid = ""
         self._now = ""
 
@@ -61,7 +62,7 @@ class ClusterIdentity:
                 await self.look()
 
     async def _ask(self) -> str:
-        answer = await self._client.call(_REQUEST)
+        answer = await self._client.call(self._request)
         uid = (answer.body.get("metadata") or {}).get("uid")
         if not isinstance(uid, str) or not uid:
             raise NotReadable(f"Namespace/{NAMESPACE}", "it has no metadata.uid, which names the cluster")

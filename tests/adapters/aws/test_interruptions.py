@@ -484,7 +484,7 @@ async def test_a_queue_that_cannot_be_read_is_listed_alerted_and_named_by_doctor
 
     lines, samples = watch.troubles(), {(each.name, each.labels): each.value for each in watch.samples()}
     world: Any = SimpleNamespace(interruptions=queue_of_bed)
-    checks = await warnings_check(world, Settings(CLUSTER_NAME="c"))
+    checks = await warnings_check(world, Settings(cluster="c"))
     running.cancel()
     await asyncio.gather(running, return_exceptions=True)
 

@@ -1,0 +1,103 @@
+"""A start waits for an API server that does not answer, and for nothing that a person must put right."""
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from dovetail.cli.demo.temporal_server import free_ports
+from dovetail.ports.failures import Forbidden, NotSeenYet, Unauthenticated
+from dovetail.settings.settings import Settings, read_settings
+from dovetail.worker.absence import opening
+from dovetail.worker.absence.opening import until_answered, until_ready
+from tests.adapters.kube.fake_server import FakeServer, fake_server, says
+from tests.system.test_temporal_away import ask
+from tests.waiting import until
+
+NAMESPACE = "/api/v1/namespaces/kube-system"
+ITS_UID = says(200, {"metadata": {"name": "kube-system", "uid": "uid-1"}})
+
+
+@pytest.fixture
+async def server(tmp_path: Path) -> AsyncIterator[FakeServer]:
+    async with fake_server(tmp_path) as started:
+        yield started
+
+
+@pytest.fixture(autouse=True)
+def no_pause_between_tries(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def pause(stop: asyncio.Event) -> None:
+        await asyncio.sleep(0)
+
+    monkeypatch.setattr(opening, "pause", pause)
+
+
+def settings_of(server: FakeServer, port: int = 0) -> Settings:
+    found = {"CLUSTER_NAME": "c", "KUBECONFIG": str(server.kubeconfig()), "HEALTH_PROBE_PORT": str(port)}
+    return read_settings(found, with_cloud=False)
+
+
+def opened(*answers: Exception | None) -> Any:
+    """A world whose kinds are listed, or not, at these tries."""
+    left = iter(answers)
+
+    async def ready() -> None:
+        failure = next(left)
+        if failure is not None:
+            raise failure
+
+    return SimpleNamespace(ready=ready)
+
+
+@pytest.mark.parametrize(("status", "failure"), [(401, Unauthenticated), (403, Forbidden)])
+async def test_what_a_person_must_put_right_ends_the_start(
+    server: FakeServer, status: int, failure: type[Exception]
+) -> None:
+    server.on(NAMESPACE, says(status, {"message": "the token has expired"}))
+
+    with pytest.raises(failure, match=f"^cluster {server.url}: the token has expired"):
+        await until_answered(settings_of(server), asyncio.Event())
+
+
+async def test_it_waits_for_an_api_server_without_its_store_and_answers_probes_meanwhile(
+    server: FakeServer, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.WARNING)
+    server.on(NAMESPACE, says(500, {"message": "etcdserver: no leader"}))
+    [port] = free_ports(1)
+    waiting = asyncio.create_task(until_answered(settings_of(server, port), asyncio.Event()))
+    await until(lambda: len(server.asked) > 2, words="the server is asked again and again")
+    health, ready = [await ask(port, path) for path in ("/healthz", "/readyz")]
+    server.on(NAMESPACE, ITS_UID)
+
+    why = f"cluster {server.url}: etcdserver: no leader"
+    assert await waiting
+    assert (health, ready) == ((200, f"ok\n{why}\n"), (503, f"{why}\n"))
+    assert [each.message for each in caplog.records] == [f"{why}; this worker waits until it answers"]
+
+
+async def test_a_worker_that_is_stopped_waits_no_longer(server: FakeServer) -> None:
+    server.on(NAMESPACE, says(503))
+    stop = asyncio.Event()
+    waiting = asyncio.create_task(until_answered(settings_of(server), stop))
+    await until(lambda: bool(server.asked), words="the server is asked")
+    stop.set()
+
+    assert not await waiting
+    assert not await until_ready(opened(), settings_of(server), stop)
+
+
+async def test_the_first_lists_are_waited_for_while_nobody_answers_and_not_where_a_kind_is_refused(
+    server: FakeServer,
+) -> None:
+    missing = NotSeenYet("cluster view", "NodePool is forbidden")
+    server.on(NAMESPACE, says(503))
+
+    assert await until_ready(opened(missing, missing, None), settings_of(server), asyncio.Event())
+    server.on(NAMESPACE, ITS_UID)
+    with pytest.raises(NotSeenYet, match="NodePool is forbidden"):
+        await until_ready(opened(missing, None), settings_of(server), asyncio.Event())
