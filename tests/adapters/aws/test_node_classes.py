@@ -1,5 +1,6 @@
 """EC2NodeClasses: what they resolve to, what their conditions say, and what is left when they are deleted."""
 
+import time
 from typing import Any
 
 import pytest
@@ -104,6 +105,68 @@ async def test_a_class_is_validated_anew_when_it_resolves_to_other_things_and_no
         dry.append(len(stage.calls("RunInstances")))
 
     assert dry == [1, 1, 1, 2, 3]
+
+
+OURS = [
+    {"Key": "kubernetes.io/cluster/dovetail", "Value": "owned"},
+    {"Key": "topology.kubernetes.io/region", "Value": "us-west-2"},
+    {"Key": "karpenter.k8s.aws/ec2nodeclass", "Value": "default"},
+    {"Key": "eks:eks-cluster-name", "Value": "dovetail"},
+]
+
+
+def pool_of(arch: str) -> NodePool:
+    template = ClaimTemplate(node_class=REFERENCE, requirements=(one_of("kubernetes.io/arch", arch),))
+    return NodePool(name="p", uid="p", template=template)
+
+
+def later(stage: Stage, seconds: float) -> None:
+    """The time that upkeep reads, from now on."""
+    for part in (stage.upkeep, stage.upkeep._parts.validation):
+        part._clock = lambda: time.time() + seconds  # type: ignore[attr-defined]
+
+
+async def test_a_class_is_ready_a_minute_after_what_stood_in_its_way_is_gone(stage: Stage) -> None:
+    """AWS-41: a NodePool, and an instance profile that Terraform makes beside the class."""
+    stage.pools.append(pool_of("arm64"))
+    await stage.with_class(amiSelectorTerms=[{"alias": "windows2022@latest"}])
+    refused = [stage.classes.condition("ValidationSucceeded")]
+    stage.pools[:] = [pool_of("amd64")]
+    later(stage, 61.0)
+    await stage.upkeep.keep()
+    ready = [stage.classes.condition("Ready")[0]]
+
+    stage.patch(checkInstanceProfiles=True)
+    await stage.with_class(role=None, instanceProfile="mine")
+    refused.append(stage.classes.condition("ValidationSucceeded"))
+    await stage.adapter.calls.call("iam", "CreateInstanceProfile", InstanceProfileName="mine", Tags=OURS)
+    later(stage, 122.0)
+    await stage.upkeep.keep()
+    ready.append(stage.classes.condition("Ready")[0])
+
+    assert refused == [("False", "NoCompatibleInstanceTypes"), ("False", "InstanceProfileNotFound")]
+    assert ready == ["True", "True"]
+
+
+async def test_an_annotation_asks_for_a_new_verdict_at_once(stage: Stage) -> None:
+    """AWS-41: as upstream's "force validation refresh". A right that was missing is not asked for again for half an
+    hour otherwise."""
+    stage.patch(fail=[{"op": "RunInstances", "dryRun": True, "code": "UnauthorizedOperation", "status": 403}])
+    await stage.with_class()
+    refused = stage.classes.condition("ValidationSucceeded")
+    stage.patch(fail=[])
+    later(stage, 29 * 60.0)
+    await stage.upkeep.keep()
+    still = stage.classes.condition("ValidationSucceeded")
+
+    await stage.classes.merge("default", {"metadata": {"annotations": {"example.com/look": "again"}}})
+    await stage.upkeep.keep()
+
+    assert refused == still == ("False", "RunInstancesAuthCheckFailed")
+    assert stage.classes.condition("Ready") == ("True", "Ready")
+    asked = len(stage.calls("RunInstances"))
+    await stage.upkeep.keep()
+    assert len(stage.calls("RunInstances")) == asked
 
 
 @pytest.mark.parametrize(

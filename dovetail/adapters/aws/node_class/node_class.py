@@ -59,6 +59,13 @@ class NodeClass:
         return found
 
     @property
+    def own_annotations(self) -> tuple[tuple[str, str], ...]:
+        """Those that are not written by us: with any change of them people ask for a new look at the class (AWS-41)."""
+        return tuple(
+            sorted(each for each in self.annotations.items() if each[0] not in (names.HASH, names.HASH_VERSION))
+        )
+
+    @property
     def kubelet(self) -> Json:
         """spec.kubelet."""
         return dict(self.spec.kubelet or {})

@@ -116,7 +116,8 @@ class Ec2NodeClassUpkeep:
         if isinstance(node_class, UnreadableClass):
             return await self._set_aside(node_class, due)
         waiting = [claim for claim in claims if _refers(claim, node_class)] if node_class.deleting else []
-        key = (node_class.uid, node_class.generation, node_class.deleting, len(waiting))
+        said = node_class.own_annotations
+        key = (node_class.uid, node_class.generation, said, node_class.deleting, len(waiting))
         if key == due.key and self._clock() < due.at:
             return min(due.at, await self._progress(node_class, claims))
         try:

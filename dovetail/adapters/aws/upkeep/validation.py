@@ -1,8 +1,12 @@
 """Whether a launch of a class would be allowed (AWS-40 to AWS-44).
 
 Tags and kubelet are checked here; rights, user data and profile by asking EC2: a real launch template, then a fleet and
-an instance as dry runs. A verdict is valid for half an hour. A class that no instance type fits is refused with that
-reason, where upstream panics.
+an instance as dry runs. Where they pass, or a right is missing, the verdict is valid for half an hour. Every other
+refusal is looked at again each minute, because what causes it may be put right elsewhere: a profile in IAM, a NodePool.
+While it lasts, that costs an EC2NodeClass none to two calls a minute; one whose instance profile is missing, two and
+one for each of its subnets. An annotation of the EC2NodeClass that changes asks for a new verdict at once.
+
+A class that no instance type fits is refused with that reason, where upstream panics.
 """
 
 import hashlib
@@ -44,6 +48,7 @@ _WAITING: Final = "Awaiting AMI, Instance Profile, Security Group, and Subnet re
 _SELECTORS: Final = frozenset(
     ("amiSelectorTerms", "subnetSelectorTerms", "securityGroupSelectorTerms", "capacityReservationSelectorTerms")
 )
+_RIGHT_MISSING: Final = "AuthCheckFailed"  # ends the reason
 _MALFORMED: Final = "InvalidUserData.Malformed"
 
 
@@ -94,8 +99,9 @@ class Validation:
         if self._settings.disable_dry_run:
             return true(c.VALIDATION)
         found = await self._ask(node_class, tuple(pools))
-        until = self._clock() + KEEP_SECONDS
-        self._verdicts[node_class.uid] = _Remembered(fingerprint=key, until=until, verdict=found)
+        if found.status == "True" or found.reason.endswith(_RIGHT_MISSING):
+            until = self._clock() + KEEP_SECONDS
+            self._verdicts[node_class.uid] = _Remembered(fingerprint=key, until=until, verdict=found)
         return found
 
     async def _before_asking(self, node_class: NodeClass, verdicts: Mapping[str, Verdict]) -> Verdict | None:
@@ -269,13 +275,14 @@ def _unauthorised(operation: str, denied: Denied) -> Verdict:
         cause += " due to a service control policy"
     elif "explicit deny in a permissions boundary" in denied.message:
         cause += " due to a permission boundary"
-    return false(f"{operation}AuthCheckFailed", f"Controller isn't authorized to call ec2:{operation}: {cause}")
+    return false(f"{operation}{_RIGHT_MISSING}", f"Controller isn't authorized to call ec2:{operation}: {cause}")
 
 
 def _fingerprint(node_class: NodeClass) -> str:
-    """The inputs of a verdict: the spec, and what its selectors resolved to; not the selectors themselves (AWS-41)."""
+    """The inputs of a verdict: the spec, and what its selectors resolved to; not the selectors themselves (AWS-41). And
+    people's annotations: with a new one they ask for a new verdict."""
     status: Json = node_class.raw.get("status") or {}
     resolved = {key: status.get(key) for key in ("amis", "subnets", "securityGroups", "instanceProfile")}
     spec = {key: value for key, value in node_class.raw_spec.items() if key not in _SELECTORS}
-    text = json.dumps([node_class.family, spec, resolved], sort_keys=True, default=str)
+    text = json.dumps([node_class.family, spec, resolved, node_class.own_annotations], sort_keys=True, default=str)
     return hashlib.sha256(text.encode()).hexdigest()
