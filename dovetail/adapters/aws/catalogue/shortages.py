@@ -109,7 +109,8 @@ class Shortages:
     def pools(self, group: str = "", partition: str = "") -> dict[tuple[str, str, str], ShortFor]:
         """Short capacity pools as (capacity type, instance type, zone), type and zone empty if all of it is short;
         those of a placement group count only for launches into it, and those of a partition for it alone (AWS-73)."""
-        scopes, found = {"", group, group_scope(group, partition)}, {}
+        scopes = {"", group, group_scope(group, partition)}
+        found: dict[tuple[str, str, str], ShortFor] = {}
         for short, until in self.known().items():
             if short.scope in scopes:
                 pool = (short.capacity_type, short.instance_type, short.zone)
