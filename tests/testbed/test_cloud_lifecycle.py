@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 from botocore.exceptions import ClientError
@@ -89,6 +90,20 @@ def test_filters_of_one_name_must_all_hold(aws: Aws) -> None:
     )
 
     assert [each["InstanceId"] for group in found["Reservations"] for each in group["Instances"]] == both
+
+
+@pytest.mark.parametrize(
+    ("asked", "code"),
+    [
+        ({"InstanceIds": ["i-123456789"]}, "InvalidInstanceID.Malformed"),  # nine digits: neither eight nor seventeen
+        ({"InstanceIds": ["i-abcdef01"]}, "InvalidInstanceID.NotFound"),
+        ({"Filters": [{"Name": "instance-id", "Values": ["i-abcdef01"] * 201}]}, "FilterLimitExceeded"),
+    ],
+)
+def test_a_question_that_ec2_would_not_take_is_refused(aws: Aws, asked: dict[str, Any], code: str) -> None:
+    with pytest.raises(ClientError) as refusal:
+        aws.ec2.describe_instances(**asked)
+    assert refusal.value.response["Error"]["Code"] == code
 
 
 def test_instances_are_listed_a_page_at_a_time_and_none_twice(aws: Aws) -> None:

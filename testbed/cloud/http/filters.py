@@ -14,6 +14,7 @@ from typing import Any
 from testbed.cloud.http.errors import AwsError
 
 Values = Callable[[Any], Iterable[str]]
+MOST_VALUES = 200  # of one filter
 
 
 @lru_cache(maxsize=4096)
@@ -45,9 +46,12 @@ def select(
 ) -> list[Any]:
     """The things that pass every filter; `tags_of` says where a thing keeps its tags."""
     wanted = [(each.get("Name", ""), each.get("Values") or []) for each in filters or ()]
-    for name, _ in wanted:  # refuse a bad name even when there is nothing to filter
+    for name, values in wanted:  # refuse a bad name even when there is nothing to filter
         if name not in known and not name.startswith("tag"):
             raise AwsError("InvalidParameterValue", f"The filter '{name}' is invalid")
+        if len(values) > MOST_VALUES:
+            text = f"The maximum number of filter values specified on a single call is {MOST_VALUES}"
+            raise AwsError("FilterLimitExceeded", text)
     return [
         thing
         for thing in things

@@ -4,6 +4,7 @@ Answered here and not by moto, which combines two filters of one name wrongly, h
 ms per instance listed (MOT-16).
 """
 
+import re
 import time
 from typing import Any
 
@@ -15,6 +16,7 @@ from testbed.cloud.state.catalogue import architecture
 from testbed.cloud.state.cloud import Cloud, Operations, Work
 from testbed.cloud.state.instances import CODES, Instance
 
+INSTANCE_ID = re.compile(r"i-([0-9a-f]{8}|[0-9a-f]{17})")
 ACCOUNT = "111122223333"
 VPC = "vpc-0"
 
@@ -157,8 +159,8 @@ def _seen(cloud: Cloud, instance: Instance) -> bool:
 def _named(cloud: Cloud, ids: list[str], *, must_be_seen: bool) -> list[Instance]:
     found = []
     for each in ids:
-        if not each.startswith("i-"):
-            raise AwsError("InvalidInstanceID.Malformed", f"Invalid id: '{each}'")
+        if not INSTANCE_ID.fullmatch(each):
+            raise AwsError("InvalidInstanceID.Malformed", f'Invalid id: "{each}"')
         instance = cloud.instances.get(each)
         if instance is None or (must_be_seen and not _seen(cloud, instance)):
             raise AwsError("InvalidInstanceID.NotFound", f"The instance ID '{each}' does not exist")

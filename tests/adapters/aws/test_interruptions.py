@@ -222,7 +222,7 @@ def _bounded_or_unreadable(body: str) -> None:
         found = read_message(body)
     except UnreadableMessage:
         return
-    assert all(re.fullmatch("i-[0-9a-f]{8,17}", each) for each in found.instances)
+    assert all(re.fullmatch("i-([0-9a-f]{8}|[0-9a-f]{17})", each) for each in found.instances)
     assert len(found.id) <= 100
     assert json.loads(json.dumps([found.id, found.at])) == [found.id, found.at]
     found.id.encode()

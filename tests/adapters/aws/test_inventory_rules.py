@@ -5,6 +5,7 @@ import asyncio
 import pytest
 
 from dovetail.model.values.json import Json
+from dovetail.ports.cloud import Instance
 from dovetail.ports.failures import Retryable
 from tests.adapters.aws.conftest import Stage
 
@@ -86,3 +87,63 @@ async def test_terminations_that_come_together_are_one_call_and_a_refused_one_ho
     first, *halves = stage.calls("TerminateInstances")
     assert len(first["input"]["InstanceIds"]) == 7
     assert len(halves) <= 6
+
+
+async def found_together(stage: Stage, *provider_ids: str) -> list[str | None]:
+    """What comes of look-ups that share a call: the state, what went wrong, or None."""
+    looks = [stage.adapter.cloud.find(provider_id=each) for each in provider_ids]
+    answers = await asyncio.gather(*looks, return_exceptions=True)
+    return [each.state if isinstance(each, Instance) else each and type(each).__name__ for each in answers]
+
+
+async def test_a_text_that_is_no_id_of_ec2_spoils_no_look_up_of_others(stage: Stage) -> None:
+    """AWS-2: EC2 refuses the whole call; its ids have eight digits or seventeen."""
+    good = [added(stage, tags=OURS) for _ in range(2)]
+
+    found = await found_together(stage, *good, "aws:///us-west-2a/i-123456789")
+
+    assert found == ["running", "running", None]
+
+
+async def test_an_id_that_ec2_does_not_take_fails_alone(stage: Stage) -> None:
+    """AWS-102: the call is halved until the others have their answer."""
+    good = [added(stage, tags=OURS) for _ in range(5)]
+    odd = "i-abcdef01"
+    stage.patch(fail=[{"op": "DescribeInstances", "has": odd, "code": "InvalidInstanceID.Malformed"}])
+
+    found = await found_together(stage, *good, f"aws:///us-west-2a/{odd}")
+
+    assert found == ["running"] * 5 + ["Refused"]
+
+
+async def test_a_missing_right_is_not_asked_about_by_halves(stage: Stage) -> None:
+    good = [added(stage, tags=OURS) for _ in range(4)]
+    stage.patch(fail=[{"op": "DescribeInstances", "code": "UnauthorizedOperation", "status": 403}])
+
+    assert await found_together(stage, *good) == ["Forbidden"] * 4
+    assert len(stage.calls("DescribeInstances")) == 1
+
+
+async def test_an_instance_that_an_answer_lacks_is_asked_for_alone_before_it_is_gone(stage: Stage) -> None:
+    """AWS-102: while a zone is in trouble an answer may lack instances that run, and a node that is gone loses its
+    finalizer."""
+    good = [added(stage, tags=OURS) for _ in range(4)]
+    stage.patch(fail=[{"op": "DescribeInstances", "when": "after", "answer": "half", "times": 1}])
+
+    assert await found_together(stage, *good) == ["running"] * 4
+
+
+async def test_an_instance_that_has_ended_is_gone_without_another_question(stage: Stage) -> None:
+    running, ended = (added(stage, tags=OURS) for _ in range(2))
+    stage.server.control("PATCH", f"instances/{ended.rpartition('/')[2]}", {"state": "terminated"})
+
+    assert await found_together(stage, running, ended) == ["running", None]
+    assert len(stage.calls("DescribeInstances")) == 1
+
+
+async def test_hundreds_that_ec2_does_not_know_are_gone_and_the_others_are_found(stage: Stage) -> None:
+    """AWS-102: EC2 takes 200 values of a filter."""
+    good = added(stage, tags=OURS)
+    unknown = [f"aws:///us-west-2a/i-{number:017x}" for number in range(0xA000, 0xA000 + 250)]
+
+    assert await found_together(stage, good, *unknown) == ["running"] + [None] * 250

@@ -9,6 +9,7 @@ from dovetail.activities.shared.writes.known_claims import KnownClaims
 from dovetail.activities.termination.terminate_instance import TerminateInstance
 from dovetail.adapters.aws import names
 from dovetail.adapters.aws.cloud import AwsCloud, Parts
+from dovetail.adapters.aws.instances.instance import LIVE_STATES
 from dovetail.adapters.aws.instances.inventory import Inventory
 from dovetail.messages.subjects import ClaimRef, Departure
 from dovetail.model.values.json import Json
@@ -38,7 +39,9 @@ class Ec2:
         self.asked.append((operation, ids))
         await asyncio.sleep(0.1)
         if operation == "DescribeInstances":
-            return {"Reservations": [{"Instances": [row for one in ids if (row := self.shown(one))]}]}
+            rows = [self.shown(one) for one in ids]
+            states = next((each["Values"] for each in given.get("Filters", ())), ("terminated", *LIVE_STATES))
+            return {"Reservations": [{"Instances": [row for row in rows if row["State"]["Name"] in states]}]}
         for one in ids:
             if self.deaf.get(one, 0):
                 self.deaf[one] -= 1
@@ -46,11 +49,10 @@ class Ec2:
                 self.told.setdefault(one, now())
         return {}
 
-    def shown(self, one: str) -> Json | None:
+    def shown(self, one: str) -> Json:
+        """One that has ended is shown for an hour."""
         since = now() - self.told.get(one, now())
-        if since >= SHUTDOWN:
-            return None
-        state = "shutting-down" if since >= LAG else "running"
+        state = "terminated" if since >= SHUTDOWN else "shutting-down" if since >= LAG else "running"
         tags = [{"Key": names.CLUSTER_TAG, "Value": CLUSTER}]
         return {"InstanceId": one, "State": {"Name": state}, "Tags": tags}
 

@@ -18,7 +18,7 @@ from dovetail.model.values.json import Json
 from dovetail.model.values.resources import Resources, subtract
 from dovetail.ports.cloud import Instance
 
-INSTANCE_ID: Final = re.compile(r"i-[0-9a-f]{8,17}")
+INSTANCE_ID: Final = re.compile(r"i-(?:[0-9a-f]{17}|[0-9a-f]{8})")  # EC2 refuses every other length
 _PROVIDER_ID: Final = re.compile(rf"aws:///(?P<zone>[^/]+)/(?P<id>{INSTANCE_ID.pattern})")
 
 LIVE_STATES: Final = ("pending", "running", "shutting-down", "stopped", "stopping")

@@ -1,14 +1,15 @@
 """The instances of this cluster (AWS-101 to AWS-103).
 
 Lists are read whole and remembered for drift, which checks every claim and may be some minutes late; look-ups of one
-instance are always live, and concurrent ones share one call. Because one unknown id refuses a whole batch, such a batch
-is repeated with a filter.
+instance are always live, and concurrent ones share one call. One id that EC2 does not know, or does not take, refuses a
+whole batch; and while a zone is in trouble an answer may lack instances that run. So an instance counts as gone only
+if EC2 says that it has ended, or does not know it when asked about it alone.
 """
 
 import asyncio
 import time
 from collections.abc import Callable, Iterable
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from dovetail.adapters.aws import names
 from dovetail.adapters.aws.calls import Calls
@@ -20,6 +21,12 @@ from dovetail.model import names as core
 from dovetail.model.values.json import Json
 
 _LIVE: Final[Json] = {"Name": "instance-state-name", "Values": list(LIVE_STATES)}
+_MOST_VALUES: Final = 200  # of a filter; EC2 refuses more
+_ABOUT_AN_ID: Final = (
+    "Invalid"  # begins the code of a refusal that one id may have caused; rights and limits begin else
+)
+
+_Found = InstanceFacts | Literal["gone"]
 
 
 class Inventory:
@@ -35,7 +42,7 @@ class Inventory:
         self._known: dict[str, InstanceFacts] = {}
         self._listed_at = float("-inf")
         self._listing = asyncio.Lock()
-        self._joined = JoinedCalls("describe_instances", self._by_ids)
+        self._joined: JoinedCalls[_Found] = JoinedCalls("describe_instances", self._by_ids)
 
     @property
     def cluster_uid(self) -> str:
@@ -86,19 +93,39 @@ class Inventory:
 
     async def live(self, identity: str) -> InstanceFacts | None:
         """Its current state; None if EC2 does not show it as live, or there is no id."""
-        return None if not identity else await self._joined.answer(identity)
+        if not identity:
+            return None
+        found = await self._joined.answer(identity) or await self._alone(identity)
+        return None if found == "gone" else found
 
-    async def _by_ids(self, ids: list[str]) -> dict[str, InstanceFacts]:
-        answer = await self._calls.attempt("ec2", "DescribeInstances", InstanceIds=ids, Filters=[_LIVE])
+    async def _alone(self, identity: str) -> _Found:
+        answer = await self._calls.attempt("ec2", "DescribeInstances", InstanceIds=[identity], Filters=[_LIVE])
         if isinstance(answer, Denied):
             if answer.code not in NOT_FOUND:
                 raise refusal("ec2:DescribeInstances", answer)
-            if len(ids) == 1:
-                return {}
+            return "gone"
+        return next(iter(self._read([answer])), "gone")
+
+    async def _by_ids(self, ids: list[str]) -> dict[str, _Found]:
+        """What EC2 says of them; an id that the answer lacks is to be asked about alone. Those of a batch are asked for
+        in every state, because one that has just ended would be lacking otherwise."""
+        if len(ids) == 1:
+            return {ids[0]: await self._alone(ids[0])}
+        answer = await self._calls.attempt("ec2", "DescribeInstances", InstanceIds=ids)
+        if not isinstance(answer, Denied):
+            return _by_id(self._read([answer]))
+        if answer.code in NOT_FOUND:
             # As a filter, unknown ids are simply not in the answer.
-            rows = await self._described(Filters=[{"Name": "instance-id", "Values": ids}, _LIVE])
-            return {facts.id: facts for facts in rows}
-        return {facts.id: facts for facts in self._read([answer])}
+            chunks = [ids[start : start + _MOST_VALUES] for start in range(0, len(ids), _MOST_VALUES)]
+            rows = [await self._described(Filters=[{"Name": "instance-id", "Values": each}]) for each in chunks]
+            return _by_id(facts for each in rows for facts in each)
+        if not answer.code.startswith(_ABOUT_AN_ID):
+            raise refusal("ec2:DescribeInstances", answer)
+        half = len(ids) // 2
+        halves = [
+            each for each in (ids[:half], ids[half:]) if len(each) > 1
+        ]  # a single one is asked about by who wants it
+        return {key: value for each in halves for key, value in (await self._by_ids(each)).items()}
 
     async def _described(self, **parameters: Any) -> list[InstanceFacts]:
         pages = [page async for page in self._calls.pages("ec2", "DescribeInstances", **parameters)]
@@ -111,3 +138,7 @@ class Inventory:
             for reservation in page.get("Reservations") or ()
             for raw in reservation.get("Instances") or ()
         ]
+
+
+def _by_id(rows: Iterable[InstanceFacts]) -> dict[str, _Found]:
+    return {facts.id: facts if facts.state in LIVE_STATES else "gone" for facts in rows}
