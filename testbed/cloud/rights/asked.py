@@ -219,7 +219,9 @@ def _cluster(work: Work) -> Iterator[Asked]:
 
 
 def _shifted(work: Work) -> Iterator[Asked]:
-    yield Asked("arc-zonal-shift:GetManagedResource", str(work.params.get("resourceIdentifier")), {})
+    """Its resources are load balancers alone: for a cluster there is none, and a condition says which it is."""
+    cluster = str(work.params.get("resourceIdentifier"))
+    yield Asked("arc-zonal-shift:GetManagedResource", "*", {"arc-zonal-shift:ResourceIdentifier": cluster})
 
 
 def _nothing(_work: Work) -> Iterator[Asked]:

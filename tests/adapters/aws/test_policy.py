@@ -182,6 +182,11 @@ def request(tags: dict[str, str]) -> dict[str, str | tuple[str, ...]]:
     return {**{f"aws:RequestTag/{key}": value for key, value in tags.items()}, "aws:TagKeys": tuple(tags)}
 
 
+def shifted(cluster: str) -> dict[str, str]:
+    """As a look at the shifts of a cluster, which IAM knows as no resource."""
+    return {"arc-zonal-shift:ResourceIdentifier": f"arn:aws:eks:us-west-2:111122223333:cluster/{cluster}"}
+
+
 def others(tags: dict[str, str]) -> dict[str, str]:
     """The same tags, of another cluster."""
     return {key.replace("mine", "theirs"): value.replace("mine", "theirs") for key, value in tags.items()}
@@ -203,6 +208,7 @@ OURS = [
     Asked("ec2:DescribeInstances", "*", {"aws:RequestedRegion": "us-west-2"}),
     Asked("sqs:DeleteMessage", "arn:aws:sqs:us-west-2:111122223333:dovetail-mine", {}),
     Asked("eks:DescribeCluster", "arn:aws:eks:us-west-2:111122223333:cluster/mine", {}),
+    Asked("arc-zonal-shift:GetManagedResource", "*", shifted("mine")),
     Asked("s3:ListBucket", "arn:aws:s3:::kept", {"s3:prefix": "mine/record/v1/"}),
     Asked("s3:ListBucket", "arn:aws:s3:::kept", {"s3:prefix": "some/where/mine/record/v1/"}),
     Asked("s3:PutObject", "arn:aws:s3:::kept/mine/record/v1/2026-05-28/20.json.gz", {}),
@@ -245,6 +251,8 @@ FOREIGN = [
     Asked("ec2:DescribeInstances", "*", {"aws:RequestedRegion": "eu-west-1"}),
     Asked("sqs:ReceiveMessage", "arn:aws:sqs:us-west-2:111122223333:dovetail-theirs", {}),
     Asked("eks:DescribeCluster", "arn:aws:eks:us-west-2:111122223333:cluster/theirs", {}),
+    Asked("arc-zonal-shift:GetManagedResource", "*", shifted("theirs")),
+    Asked("arc-zonal-shift:GetManagedResource", "*", {}),
     Asked("s3:ListBucket", "arn:aws:s3:::kept", {"s3:prefix": "theirs/record/v1/"}),
     Asked("s3:ListBucket", "arn:aws:s3:::kept", {}),
     Asked("s3:GetObject", "arn:aws:s3:::kept/theirs/record/v1/2026-05-28/20.json.gz", {}),

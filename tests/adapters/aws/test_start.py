@@ -48,6 +48,19 @@ async def test_what_the_start_has_read_is_not_read_again_at_once(stage: Stage) -
     assert len(stage.calls("DescribeInstanceTypeOfferings")) == asked == 1
 
 
+async def test_a_worker_that_heeds_zonal_shifts_starts_under_the_shipped_policies(
+    stage: Stage, aws_calls: Calls
+) -> None:
+    """AWS-163: a cluster without a shift, and one that was never registered for any."""
+    async with opened(stage.server, aws_calls, enable_zonal_shift=True) as adapter:
+        with pytest.raises(Misconfigured, match="ENABLE_ZONAL_SHIFT"):
+            await adapter.check()
+        stage.patch(zonalShift=[{"zoneId": "usw2-az1"}])
+        await adapter.check()
+
+        assert adapter.offerings.shifted_ids == {"usw2-az1"}
+
+
 @pytest.mark.parametrize(
     ("operation", "subject"),
     [
