@@ -8,6 +8,7 @@ disruption that has marked a claim and has not deleted it; a hook that denies a 
 claim.
 """
 
+import logging
 from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Final
@@ -32,6 +33,8 @@ from dovetail.notices.cancels import cancel_too_late, cancelled
 from dovetail.ports.objects import MetadataChange, NodeClaims, Notices
 from dovetail.termination.hooks import denial
 
+_log = logging.getLogger(__name__)
+
 AGAIN_SECONDS: Final = 20.0  # a disruption that was signalled is signalled once more after this
 
 
@@ -41,15 +44,17 @@ class CancelUpkeep:
     def __init__(self, cluster: str, claims: NodeClaims, notices: Notices, now: Callable[[], float]) -> None:
         self.cluster, self.claims, self.notices, self.now = cluster, claims, notices, now
         self.asked: dict[tuple[str, str], float] = {}  # claim UID and owner -> when
+        self.unknown: set[str] = set()  # UIDs of claims whose reason is not known, which was said
 
     async def look(self, snapshot: Snapshot) -> Look[Write]:
         asked = [
             c for c in snapshot.claims.values() if names.CANCEL in c.annotations and snapshot.is_ours(c.node_class)
         ]
-        others = [*_denied(snapshot), *_frozen(snapshot, self.now())]
+        others = [*_denied(snapshot), *self._frozen(snapshot)]
         called_off = (*asked, *[claim for claim, *_ in others])
         keys = {(claim.uid, claim.annotations.get(names.OWNER, "")) for claim in called_off}
         self.asked = {key: at for key, at in self.asked.items() if key in keys}
+        self.unknown.intersection_update(claim.uid for claim in snapshot.claims.values())
         due = [write for claim in asked if (write := self._answer(claim)) is not None]
         due += [partial(self._signal, claim, why, by) for claim, why, by in others if self._is_due(claim)]
         begins = (freeze.begins for freeze in snapshot.freezes.values() if freeze.undoes)
@@ -107,21 +112,32 @@ class CancelUpkeep:
         if done is not None:
             await self.notices.publish(cancel_too_late(claim, words))
 
+    def _frozen(self, snapshot: Snapshot) -> Iterator[tuple[NodeClaim, str, str]]:
+        """The claims whose disruption a Freeze calls off, why, and by which Freeze. Disruptions that have deleted their
+        claim continue; if a person calls one off too, the person's order is carried out."""
+        now = self.now()
+        freezes = [freeze for freeze in snapshot.freezes.values() if freeze.undoes and freeze.holds(now)]
+        for claim in snapshot.claims.values() if freezes else ():
+            reason = claim.condition(names.DISRUPTION_REASON)
+            if reason is None or not _can_be_called_off(snapshot, claim) or denial(claim) is not None:
+                continue
+            cause = Cause.of_mark(reason.reason)
+            if cause is None:
+                self._say_unknown(claim, reason.reason)
+                continue
+            freeze = undoing_freeze(freezes, cause.activity, now)
+            if freeze is not None:
+                yield claim, freeze.reason or f"Freeze {freeze.name}", f"Freeze {freeze.name}"
+
+    def _say_unknown(self, claim: NodeClaim, reason: str) -> None:
+        if claim.uid in self.unknown:
+            return
+        self.unknown.add(claim.uid)
+        said = "NodeClaim %s is disrupted as %s, a reason that this version does not know: no Freeze calls it off"
+        _log.warning(said, claim.name, reason)
+
     async def _author(self, claim: NodeClaim) -> str:
         return await called_off_by(self.claims, claim.name, cancelled_by(claim))
-
-
-def _frozen(snapshot: Snapshot, now: float) -> Iterator[tuple[NodeClaim, str, str]]:
-    """The claims whose disruption a Freeze calls off, why, and by which Freeze. Disruptions that have deleted their
-    claim continue; if a person calls one off too, the person's order is carried out."""
-    freezes = [freeze for freeze in snapshot.freezes.values() if freeze.undoes and freeze.holds(now)]
-    for claim in snapshot.claims.values() if freezes else ():
-        reason = claim.condition(names.DISRUPTION_REASON)
-        if reason is None or not _can_be_called_off(snapshot, claim) or denial(claim) is not None:
-            continue
-        freeze = undoing_freeze(freezes, Cause.of(reason.reason).activity, now)
-        if freeze is not None:
-            yield claim, freeze.reason or f"Freeze {freeze.name}", f"Freeze {freeze.name}"
 
 
 def _denied(snapshot: Snapshot) -> Iterator[tuple[NodeClaim, str, str]]:

@@ -5,6 +5,7 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Any, cast
 
+import pytest
 from temporalio.client import Client
 from temporalio.service import RPCError, RPCStatusCode
 from temporalio.testing import ActivityEnvironment
@@ -265,6 +266,24 @@ async def test_a_freeze_calls_off_only_what_it_is_about_and_what_can_be_undone()
     expiry = Answered(marked("Expired"), freeze=replace(UNDO, what=frozenset({"expiry"})))
     await expiry.look()
     assert len(expiry.signals.sent) == 1
+
+
+async def test_a_reason_of_a_newer_version_keeps_no_other_disruption_from_being_called_off(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """What an older worker does not know is left to one that does, and said once."""
+    odd = replace(marked("Unhealthy"), name="pool-0", uid="c-0")
+    found = Answered(marked(), freeze=UNDO)
+    found.world.put(odd)
+
+    await found.look()
+    await found.look()
+
+    assert found.signals.sent == [("c/disrupt/1", "cancel", "peak season", "Freeze peak")]
+    said = [record.getMessage() for record in caplog.records if "pool-0" in record.getMessage()]
+    assert said == [
+        "NodeClaim pool-0 is disrupted as Unhealthy, a reason that this version does not know: no Freeze calls it off"
+    ]
 
 
 async def test_a_freeze_is_looked_at_when_it_begins() -> None:

@@ -62,6 +62,11 @@ class Cause(StrEnum):
         """The cause that corresponds to a disruption's reason. `at_once`: a person asks for the node now."""
         return cls.REQUESTED_NOW if at_once and reason == DisruptionReason.REQUESTED else cls[reason.upper()]
 
+    @classmethod
+    def of_mark(cls, reason: str) -> "Cause | None":
+        """The cause of what a mark on a claim says; None where a newer version has written it."""
+        return next((cls.of(known) for known in DisruptionReason if known == reason), None)
+
 
 class HeldBy(StrEnum):
     """The kinds of rule by which people hold a pool."""
