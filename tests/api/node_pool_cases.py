@@ -81,6 +81,7 @@ POOL = [
             "no budget at all": [],
             **{f"budget {nodes}": one(nodes=nodes) for nodes in ("0", "5", "1000", "0%", "10%", "99%", "100%")},
             "a budget with reasons": one(nodes="1", reasons=["Empty", "Drifted", "Underutilized"]),
+            "a budget for repair": one(nodes="1", reasons=["Unhealthy"]),
             "a budget by the week": one(nodes="1", schedule="@weekly", duration="1h"),
             "a budget by cron": one(nodes="1", schedule="0 9 * * 1-5", duration="8h30m"),
             "a duration in Go's notation": one(nodes="1", schedule="@daily", duration="10m0s"),

@@ -78,6 +78,12 @@ def test_without_a_budget_for_the_reason_there_is_no_bound() -> None:
     assert allowed((Budget(nodes="0", reasons=("Empty",)),), 10) == UNBOUNDED
 
 
+def test_a_budget_for_repair_limits_nothing_else() -> None:
+    """DIS-52: repair is no method of disruption here."""
+    budgets = (Budget(nodes="50%"), Budget(nodes="0", reasons=("Unhealthy",)))
+    assert [allowed(budgets, 10, reason=reason) for reason in ("Drifted", "Empty", "Underutilized")] == [5, 5, 5]
+
+
 def test_an_empty_list_of_reasons_applies_to_none() -> None:
     """DIS-52, DIQ-13."""
     assert allowed((Budget(nodes="0", reasons=()),), 10) == UNBOUNDED

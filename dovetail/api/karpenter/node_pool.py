@@ -25,7 +25,7 @@ from dovetail.api.schema.requirements import NodePoolRequirements
 from dovetail.api.schema.rules import Obeys, Rule, UpdateRule, unique_keys_only, without_nulls
 from dovetail.api.schema.structural import ApiModel
 
-BudgetReason = Literal["Underutilized", "Empty", "Drifted"]
+BudgetReason = Literal["Underutilized", "Empty", "Drifted", "Unhealthy"]
 
 
 def _each_once(reasons: tuple[str, ...]) -> tuple[str, ...]:
@@ -46,7 +46,8 @@ class Budget(ApiModel):
         ]
         | None
     ) = None
-    """The reasons for disruption that the budget limits; all if absent."""
+    """The reasons for disruption that the budget limits; all if absent. Unhealthy limits nothing: repair asks no
+    budget."""
     schedule: (
         Annotated[
             str,
