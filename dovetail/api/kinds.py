@@ -71,7 +71,7 @@ KINDS = (
         scale=(".spec.replicas", ".status.nodes"),
         columns=(
             Column(name="NodeClass", path=".spec.template.spec.nodeClassRef.name"),
-            Column(name="Nodes", path=".status.resources.nodes"),
+            Column(name="Nodes", path=".status.nodes"),
             READY,
             AGE,
             Column(name="Weight", path=".spec.weight", type="integer", wide=True),
@@ -134,7 +134,7 @@ KINDS = (
         short_names=("cb",),
         model=CapacityBuffer,
         namespaced=True,
-        categories=(),
+        categories=("autoscaling",),
         columns=(
             Column(name="Replicas", path=".status.replicas", type="integer"),
             Column(name="Usable", path=_condition("ReadyForProvisioning")),

@@ -20,8 +20,14 @@ BUFFER = [
     *vary("PLC-211", a_buffer, "spec.replicas", "greater than or equal to 0", {"less than nothing": -1}),
     *vary("PLC-211", a_buffer, "spec.percentage", "greater than or equal to 0", {"less than 0 percent": -1}),
     *vary("PLC-211", a_buffer, "spec.limits", At("spec.limits.cpu", MATCH), {"a limit in words": {"cpu": "much"}}),
-    *vary("PLC-211", a_buffer, "spec.scalableRef", At("spec", "exclude each other"), {"of both": WORKLOAD}),
-    *vary("PLC-211", a_buffer, "spec.replicas", At("spec", "needs replicas or limits"), {"without a size": None}),
+    *vary("PLC-211", a_buffer, "spec.scalableRef", At("spec", "but not both"), {"of both": WORKLOAD}),
+    *vary(
+        "PLC-211",
+        a_buffer,
+        "spec.replicas",
+        At("spec", "replicas or limits must also be set"),
+        {"without a size": None},
+    ),
     *vary(
         "PLC-211", a_buffer, "spec.podTemplateRef", At("spec.podTemplateRef.name", REQUIRED), {"of nothing named": {}}
     ),

@@ -166,7 +166,7 @@ NETWORK = [
             "one of them": {"udpTimeout": 45},
         },
     ),
-    *vary("AWS-20", a_node_class, TRACKING, AT_LEAST_ONE, {"no timeout": {}}),
+    *vary("AWS-20", a_node_class, TRACKING, "at least one of tcpEstablishedTimeout", {"no timeout": {}}),
     *(
         case
         for name, least, most in (

@@ -35,7 +35,7 @@ def test_every_kind_of_karpenters_is_cluster_wide_in_its_category_and_all_have_a
     for kind, crd in _by_kind().items():
         (version,) = crd["spec"]["versions"]
         category = "dovetail" if crd["spec"]["group"] == "dovetail.sh" else "karpenter"
-        theirs = ("Namespaced", None) if kind == "CapacityBuffer" else ("Cluster", [category])
+        theirs = ("Namespaced", ["autoscaling"]) if kind == "CapacityBuffer" else ("Cluster", [category])
         assert (crd["spec"]["scope"], crd["spec"]["names"].get("categories")) == theirs
         assert version["subresources"]["status"] == {}
 

@@ -143,7 +143,7 @@ class ConnectionTracking(ApiModel):
 
     rules = (
         Rule(
-            message="expected at least one, got none, ['tcpEstablishedTimeout', 'udpStreamTimeout', 'udpTimeout']",
+            message="at least one of tcpEstablishedTimeout, udpStreamTimeout, or udpTimeout must be set",
             cel="has(self.tcpEstablishedTimeout) || has(self.udpStreamTimeout) || has(self.udpTimeout)",
             holds=lambda tracking: bool(tracking.model_dump(exclude_none=True)),
         ),

@@ -18,12 +18,12 @@ from dovetail.api.schema.structural import ApiModel
 ACTIVE_CAPACITY = "buffer.x-k8s.io/active-capacity"
 
 _SIZED = Rule(
-    message="a buffer of a podTemplateRef needs replicas or limits",
+    message="If podTemplateRef is set, replicas or limits must also be set",
     cel="!has(self.podTemplateRef) || has(self.replicas) || has(self.limits)",
     holds=lambda spec: spec.pod_template_ref is None or spec.replicas is not None or spec.limits is not None,
 )
 _ONE_SOURCE = Rule(
-    message="podTemplateRef and scalableRef exclude each other",
+    message="You must define either PodTemplateRef or ScalableRef, but not both",
     cel="!(has(self.podTemplateRef) && has(self.scalableRef))",
     holds=lambda spec: spec.pod_template_ref is None or spec.scalable_ref is None,
 )

@@ -77,7 +77,7 @@ def test_fields_that_no_longer_hold_are_taken_away() -> None:
     [
         ({"podTemplateRef": {"name": "t"}, "replicas": "many"}, "spec.replicas: "),
         ({"podTemplateRef": {}}, "spec.podTemplateRef.name: "),
-        ({"podTemplateRef": {"name": "t"}}, "spec: a buffer of a podTemplateRef needs replicas or limits"),
+        ({"podTemplateRef": {"name": "t"}}, "spec: If podTemplateRef is set, replicas or limits must also be set"),
         ({"podTemplateRef": {"name": "t"}, "limits": {"cpu": "much"}}, "spec.limits.cpu: "),
     ],
 )

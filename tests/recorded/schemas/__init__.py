@@ -1,0 +1,1 @@
+"""What Karpenter's CustomResourceDefinitions say, as facts: a line for each field."""
