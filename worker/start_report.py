@@ -9,9 +9,9 @@ from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
 from typing import Any, Final
 
-from dovetail.model.values.setting_texts import unknown_gates
+from dovetail.model.values.setting_texts import gates_of, unknown_gates
 from dovetail.settings.settings import GATES, Settings
-from dovetail.settings.without_effect import set_without_effect
+from dovetail.settings.without_effect import GATES_WITHOUT_EFFECT, set_without_effect
 from dovetail.telemetry.log.line import MOST_CHARACTERS
 
 TEMPORAL_CLOUD: Final = ".tmprl.cloud"
@@ -26,15 +26,25 @@ def start_report(settings: Settings, source: Mapping[str, str]) -> Iterator[Line
     for line in _in_lines(f"{name}={value}" for name, value in in_effect(settings)):
         yield logging.INFO, f"settings:{line}"
     for name, known in (("FEATURE_GATES", GATES), *_cloud_gates(settings)):
-        for gate in unknown_gates(source.get(name, ""), known):
-            meant = get_close_matches(gate, known, n=1)
-            hint = f"; did you mean {meant[0]}?" if meant else f"; there are {', '.join(known)}"
-            yield logging.WARNING, f"{name}: there is no gate {gate!r}, it has no effect{hint}"
+        yield from _other_gates(name, source.get(name, ""), known)
     if source.get("TEMPORAL_ADDRESS", "").split(":")[0].endswith(TEMPORAL_CLOUD) and not source.get(HEARTBEATS):
         yield logging.WARNING, f"{HEARTBEATS} is not set: Temporal Cloud bills each heartbeat, and `cloud` sends few"
     for one, value, is_missed in set_without_effect(source):
         level = logging.WARNING if is_missed else logging.INFO
         yield level, f"{one.variable}={shortened(value)} has no effect: {one.reason}"
+
+
+def _other_gates(name: str, text: str, known: Mapping[str, bool]) -> Iterator[Line]:
+    """The gates that have no effect: Karpenter's, with the reason, and those that nobody knows."""
+    for gate in unknown_gates(text, known):
+        if gate in GATES_WITHOUT_EFFECT:
+            is_open = gates_of(text, {gate: False})[gate]
+            said = f"{name}: {gate}={shown(is_open)} has no effect: {GATES_WITHOUT_EFFECT[gate]}"
+            yield logging.WARNING if is_open else logging.INFO, said
+            continue
+        meant = get_close_matches(gate, known, n=1)
+        hint = f"; did you mean {meant[0]}?" if meant else f"; there are {', '.join(known)}"
+        yield logging.WARNING, f"{name}: there is no gate {gate!r}, it has no effect{hint}"
 
 
 def _in_lines(words: Iterator[str]) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""Variables of Karpenter that have no effect here, each with its reason.
+"""Variables and gates of Karpenter that have no effect here, each with its reason.
 
 A Deployment made for Karpenter sets some of them, and its flags have the same names. They are accepted without an
 error; one that asks for something not done here is named at the start, so that nobody relies on it.
@@ -79,7 +79,20 @@ WITHOUT_EFFECT: Final[tuple[WithoutEffect, ...]] = (
         reason="logs go to standard error",
         asks_nothing=frozenset({"stderr"}),
     ),
+    WithoutEffect(
+        variable="LEGACY_NODE_REPAIR",
+        reason="repair is the legacy one in any case: an unhealthy node is deleted at once, whatever budgets say",
+        asks_nothing=frozenset({"true"}),
+        is_switch=True,
+    ),
 )
+
+GATES_WITHOUT_EFFECT: Final[Mapping[str, str]] = {
+    "TerminateFirstDrift": "a node whose replacement finds no place in its reservation or its static pool stays",
+    "TerminateFirstRepair": "repair deletes the unhealthy node first in any case",
+    "DRANVIDIAGPU": "no instance type is known by its devices; see docs/guides/devices.md",
+    "DRAEFA": "no instance type is known by its devices; see docs/guides/devices.md",
+}
 
 
 def set_without_effect(source: Mapping[str, str]) -> Iterator[tuple[WithoutEffect, str, bool]]:

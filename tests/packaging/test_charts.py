@@ -12,7 +12,7 @@ from dovetail.adapters.aws.environment import AwsEnvironment
 from dovetail.messages.workflow_types import GATE
 from dovetail.model.values.setting_texts import seconds_of
 from dovetail.settings.settings import Settings, read_settings
-from dovetail.worker.start_report import in_effect
+from dovetail.worker.start_report import in_effect, start_report
 from dovetail.worker.task_queues import WORKFLOWS
 from testbed.plane import TestbedUnavailable
 from testbed.plane.helm import find_helm
@@ -154,6 +154,21 @@ class TestRendering:
         found = helm.rendered({**NAMED, "settings": {**NAMED["settings"], **settings}})
 
         assert read_settings(variables_of(pod_of(found))).ignore_devices is ignored
+
+    def test_open_gates_of_karpenters_reach_the_worker_as_karpenter_spells_them_and_it_knows_them(
+        self, helm: Helm
+    ) -> None:
+        of_aws = {"draNVIDIAGPU": True, "draEFA": True}
+        gates = {"featureGates": {"terminateFirstDrift": True}, "awsFeatureGates": of_aws}
+
+        variables = variables_of(pod_of(helm.rendered({**NAMED, "settings": {**NAMED["settings"], **gates}})))
+
+        said = [text for _, text in start_report(read_settings(variables), variables) if "has no effect" in text]
+        assert [text.partition(" has no effect: ")[0] for text in said] == [
+            "FEATURE_GATES: TerminateFirstDrift=true",
+            "AWS_FEATURE_GATES: DRAEFA=true",
+            "AWS_FEATURE_GATES: DRANVIDIAGPU=true",
+        ]
 
     @pytest.mark.parametrize("name", VARIANTS)
     def test_a_variant_renders(self, helm: Helm, name: str) -> None:

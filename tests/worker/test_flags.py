@@ -104,6 +104,28 @@ def test_a_gate_that_nobody_knows_is_warned_about() -> None:
     ]
 
 
+def test_a_gate_of_karpenters_that_does_nothing_here_is_known_and_loud_where_it_is_open() -> None:
+    """Karpenter 1.15's chart writes all of them into its Deployment, closed."""
+    core = "ReservedCapacity=true,TerminateFirstDrift=true,TerminateFirstRepair=false"
+    said = besides(report(FEATURE_GATES=core, AWS_FEATURE_GATES="DRANVIDIAGPU=false,DRAEFA=true"))
+    levels = {text.partition(" has no effect: ")[0]: level for level, text in said}
+    assert levels == {
+        "FEATURE_GATES: TerminateFirstDrift=true": logging.WARNING,
+        "FEATURE_GATES: TerminateFirstRepair=false": logging.INFO,
+        "AWS_FEATURE_GATES: DRANVIDIAGPU=false": logging.INFO,
+        "AWS_FEATURE_GATES: DRAEFA=true": logging.WARNING,
+    }
+
+
+def test_repair_is_the_legacy_one_whether_that_is_asked_for_or_not() -> None:
+    levels = [
+        (text.partition("=")[0], level)
+        for value in ("true", "false")
+        for level, text in besides(report(LEGACY_NODE_REPAIR=value))
+    ]
+    assert levels == [("LEGACY_NODE_REPAIR", logging.INFO), ("LEGACY_NODE_REPAIR", logging.WARNING)]
+
+
 def test_a_variable_without_effect_is_named_with_its_reason_and_loudly_where_it_asks_for_something() -> None:
     said = report(MEMORY_LIMIT="-1", KUBE_CLIENT_QPS="200", LOG_OUTPUT_PATHS="")
     levels = {text.partition("=")[0]: level for level, text in besides(said)}

@@ -9,7 +9,7 @@ from docs.tools.reference.tables import code, table
 from dovetail.settings.flags import flag_of, words_of
 from dovetail.settings.providers import PROVIDERS, provider_named
 from dovetail.settings.settings import Settings
-from dovetail.settings.without_effect import WITHOUT_EFFECT
+from dovetail.settings.without_effect import GATES_WITHOUT_EFFECT, WITHOUT_EFFECT
 from dovetail.worker.start_report import shown
 
 HEAD = ("variable", "flag", "default", "what it does")
@@ -72,6 +72,10 @@ is set, once, with
 this reason; as a warning where the value asks for something that is not done.
 
 {table(("variable", "flag", "why"), _without_effect())}
+
+So are these gates of `FEATURE_GATES` and `AWS_FEATURE_GATES`:
+
+{table(("gate", "why"), ((code(gate), why) for gate, why in GATES_WITHOUT_EFFECT.items()))}
 """
 
 

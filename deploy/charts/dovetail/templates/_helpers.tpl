@@ -94,13 +94,14 @@ annotations:
 terminateFirstDrift terminateFirstRepair draNVIDIAGPU draEFA
 {{- end -}}
 
-{{/* FEATURE_GATES: the gates with a capital letter, as Karpenter spells them there. */}}
+{{/* FEATURE_GATES: the gates with a capital letter, or DRA in capitals, as Karpenter spells them there. */}}
 {{- define "dovetail.featureGates" -}}
 {{- $gates := list -}}
 {{- $unsaid := splitList " " (include "dovetail.karpentersGates" .) -}}
 {{- range $name, $open := . -}}
 {{- if not (or (kindIs "invalid" $open) (and (not $open) (has $name $unsaid))) -}}
-{{- $gates = append $gates (printf "%s%s=%t" (upper (substr 0 1 $name)) (substr 1 -1 $name) $open) -}}
+{{- $capitals := ternary 3 1 (hasPrefix "dra" $name) -}}
+{{- $gates = append $gates (printf "%s%s=%t" (upper (substr 0 $capitals $name)) (substr $capitals -1 $name) $open) -}}
 {{- end -}}
 {{- end -}}
 {{- join "," $gates -}}
@@ -338,10 +339,13 @@ seccompProfile:
 {{- $found = append $found (printf "%s: there is none of it here" $key) -}}
 {{- end -}}
 {{- end -}}
-{{- range $key := list "assumeRoleARN" "assumeRoleDuration" "legacyNodeRepair" -}}
+{{- range $key := list "assumeRoleARN" "assumeRoleDuration" -}}
 {{- if get $.Values.settings $key -}}
 {{- $found = append $found (printf "settings.%s: there is none of it here" $key) -}}
 {{- end -}}
+{{- end -}}
+{{- if .Values.settings.legacyNodeRepair }}
+{{- $found = append $found "settings.legacyNodeRepair: repair is the legacy one in any case" -}}
 {{- end -}}
 {{- if eq .Values.podDisruptionBudget.name "karpenter" -}}
 {{- $found = append $found (printf "podDisruptionBudget.name: Karpenter's own; ours is %s" (include "dovetail.budgetName" .)) -}}
@@ -350,12 +354,12 @@ seccompProfile:
 {{- $unsaid := splitList " " (include "dovetail.karpentersGates" .) -}}
 {{- range $name, $open := .Values.settings.featureGates -}}
 {{- if not (or (has $name $known) (and (not $open) (has $name $unsaid))) -}}
-{{- $found = append $found (printf "settings.featureGates.%s: no gate of that name" $name) -}}
+{{- $found = append $found (printf "settings.featureGates.%s: %s" $name (ternary "it does nothing here" "no gate of that name" (has $name $unsaid))) -}}
 {{- end -}}
 {{- end -}}
 {{- range $name, $open := .Values.settings.awsFeatureGates -}}
 {{- if not (or (has $name (list "nodeClassCEL" "rebootForRepair")) (and (not $open) (has $name $unsaid))) -}}
-{{- $found = append $found (printf "settings.awsFeatureGates.%s: no gate of that name" $name) -}}
+{{- $found = append $found (printf "settings.awsFeatureGates.%s: %s" $name (ternary "it does nothing here" "no gate of that name" (has $name $unsaid))) -}}
 {{- end -}}
 {{- end -}}
 {{- toYaml $found -}}
