@@ -14,6 +14,7 @@ from dovetail.ports.failures import Forbidden, NotSeenYet, Unauthenticated
 from dovetail.settings.settings import Settings, read_settings
 from dovetail.worker.absence import opening
 from dovetail.worker.absence.opening import until_answered, until_ready
+from dovetail.worker.http_server import Endpoint
 from tests.adapters.kube.fake_server import FakeServer, fake_server, says
 from tests.system.test_temporal_away import ask
 from tests.waiting import until
@@ -37,8 +38,26 @@ def no_pause_between_tries(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def settings_of(server: FakeServer, port: int = 0) -> Settings:
-    found = {"CLUSTER_NAME": "c", "KUBECONFIG": str(server.kubeconfig()), "HEALTH_PROBE_PORT": str(port)}
+    found = {
+        "CLUSTER_NAME": "c",
+        "KUBECONFIG": str(server.kubeconfig()),
+        "HEALTH_PROBE_PORT": str(port),
+        "DOVETAIL_LISTEN_ADDRESS": "*",  # as a pod has it
+    }
     return read_settings(found, with_cloud=False)
+
+
+@pytest.fixture(autouse=True)
+def listened(monkeypatch: pytest.MonkeyPatch) -> list[str | None]:
+    """Where it would have listened; here nothing listens beyond this machine."""
+    hosts: list[str | None] = []
+
+    def here(*, host: str | None, **rest: Any) -> Endpoint:
+        hosts.append(host)
+        return Endpoint(host="127.0.0.1", **rest)
+
+    monkeypatch.setattr(opening, "Endpoint", here)
+    return hosts
 
 
 def opened(*answers: Exception | None) -> Any:
@@ -64,7 +83,7 @@ async def test_what_a_person_must_put_right_ends_the_start(
 
 
 async def test_it_waits_for_an_api_server_without_its_store_and_answers_probes_meanwhile(
-    server: FakeServer, caplog: pytest.LogCaptureFixture
+    server: FakeServer, caplog: pytest.LogCaptureFixture, listened: list[str | None]
 ) -> None:
     caplog.set_level(logging.WARNING)
     server.on(NAMESPACE, says(500, {"message": "etcdserver: no leader"}))
@@ -77,6 +96,7 @@ async def test_it_waits_for_an_api_server_without_its_store_and_answers_probes_m
     why = f"cluster {server.url}: etcdserver: no leader"
     assert await waiting
     assert (health, ready) == ((200, f"ok\n{why}\n"), (503, f"{why}\n"))
+    assert listened == [None], "a kubelet asks at the pod's address"
     assert [each.message for each in caplog.records] == [f"{why}; this worker waits until it answers"]
 
 

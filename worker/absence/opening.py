@@ -47,7 +47,7 @@ async def until_answered(settings: Settings, stop: asyncio.Event) -> bool:
         return True
     wait = _Wait(why)
     endpoint = Endpoint(
-        host=settings.listen_address,
+        host=settings.listens_on,
         port=settings.health_port,
         routes={"/healthz": wait.alive, "/readyz": wait.ready},
     )
