@@ -140,6 +140,7 @@ def test_what_is_leaving_counts_once_with_its_replacement_and_what_is_not_known_
     nodes = nodes_of(world, POOL)
 
     assert (nodes.old, nodes.at_target, nodes.leaving, nodes.taken, nodes.total) == (2, 3, 2, 5, 7)
+    assert nodes.draining == 4, "whether their replacements are there or not"
     planned = replace(world, disrupting=frozenset({"claim-o6"}))
     assert nodes_of(planned, POOL).leaving == 3
 
@@ -361,6 +362,15 @@ def test_nothing_goes_on_while_people_hold_it_or_it_cannot_be_read(place: str, s
     rollout = a_rollout(at(place), fault="spec: none") if held == "fault" else a_rollout(at(place), Intent(held))
 
     assert next_move(rollout, POOL, SEEN[seen], NOW) == rollout.status
+
+
+def test_a_drain_that_something_holds_holds_no_step_but_the_end() -> None:
+    """Its replacement is there and proves the change; "Complete" says that no node of before is left."""
+    one, every = replace(SEEN["one"], draining=1), replace(SEEN["all"], draining=1)
+
+    assert next_move(a_rollout(a_status("canary")), POOL, one, NOW).state == RolloutState.SOAKING
+    assert next_move(a_rollout(a_status("rest")), POOL, every, NOW).state == RolloutState.REPLACING
+    assert next_move(a_rollout(a_status("rest")), POOL, SEEN["all"], NOW).state == RolloutState.COMPLETE
 
 
 def test_a_promoted_one_goes_to_its_last_step_and_stays_there() -> None:

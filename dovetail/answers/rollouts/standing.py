@@ -213,7 +213,7 @@ def _moving(rollout: Rollout, pool: NodePool, nodes: PoolNodes) -> str:
     unready = nodes.at_target - len(nodes.ready)
     found = [
         f"{plural(left, 'node')} to begin" if (left := rollout.left(pool, nodes)) else "",
-        f"{plural(nodes.leaving, 'node')} to leave" if nodes.leaving else "",
+        f"{plural(nodes.draining, 'node')} to leave" if nodes.draining else "",
         f"{plural(unready, 'new node')} to be ready" if unready > 0 else "",
     ]
     return " and ".join(filter(None, found)) or "its next look"

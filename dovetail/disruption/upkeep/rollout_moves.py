@@ -127,7 +127,8 @@ def _within(rollout: Rollout, number: int, nodes: PoolNodes, now: float) -> Roll
     if lost != number and rollout.intent != Intent.PROMOTE:
         return _at(rollout, lost, now)
     if status.state == RolloutState.REPLACING:
-        if _ready(rollout, nodes, now) < needs[number] or nodes.leaving:
+        is_last = number == len(needs) - 1  # over it says that no node of before is left
+        if _ready(rollout, nodes, now) < needs[number] or nodes.leaving or (is_last and nodes.draining):
             return status
         soaking = _soaks(rollout, number, now)
         if rollout.steps[number].soak:

@@ -57,6 +57,7 @@ def _counted(snapshot: Snapshot, pool: NodePool) -> PoolNodes:
         old=len(old) - len(leaving),
         at_target=len(target),
         leaving=_without_replacement(leaving, target),
+        draining=len(leaving),
         newest_old=newest_old,
         ready=tuple(_known_from(claim) for claim in target if _is_ready(claim, snapshot)),
         refusable=sum(_is_refusable(claim, stable) for claim in target),

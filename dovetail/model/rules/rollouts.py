@@ -351,6 +351,7 @@ class PoolNodes:
     old: int = 0  # and staying
     at_target: int = 0
     leaving: int = 0  # not at the target, without a replacement yet
+    draining: int = 0  # not at the target and leaving, whether a replacement is there or not
     newest_old: float = -inf  # when the youngest that is not at the target was made; not of older images on purpose
     ready: tuple[float, ...] = ()  # when each node that is ready at the target was made
     refusable: int = 0  # certainly at the target, including those that are being deleted
