@@ -39,6 +39,7 @@ WITHOUT_A_VALUE = {
     *("TEMPORAL_DEPLOYMENT_NAME", "TEMPORAL_WORKER_BUILD_ID"),
     # For controller.env, as those of OpenTelemetry are: few set them.
     *("LOG_FORMAT", "DOVETAIL_ROLES", "AWS_REGION", "AWS_ENDPOINT_URL", "SCHEDULER_CONFIG"),
+    "LEADER_ELECTION_NAMESPACE",
 }
 WITH_SECRETS = {
     "temporal": {

@@ -1,7 +1,7 @@
 """Whether the server has no such kind, as its own discovery says.
 
 A 404 at the path of a kind may be anybody's who stands before the API server: a proxy that starts, a gateway without
-its route. Whoever took it for "not installed" would forget every Freeze and every policy at once.
+its route. Taken for "not installed", it would let every Freeze and every policy be forgotten at once.
 """
 
 from dovetail.adapters.kube.requests import Caller, Request

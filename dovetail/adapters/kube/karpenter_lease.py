@@ -3,8 +3,8 @@
 Two controllers on the same NodeClaims launch two instances for each and disrupt beyond the budgets. A leader that ends
 releases its Lease, that of a killed one expires after fifteen seconds; after both we may act.
 
-Whoever may `edit` a namespace may write a Lease of any name there, and would stop every worker with it. So only the
-namespaces count in which a Karpenter is installed and that no tenant has. One that is seen elsewhere is told, no more.
+Who may `edit` a namespace may write a Lease of any name there, and would stop every worker with it. So only the
+namespaces count in which a Karpenter is installed and that no tenant has. One held elsewhere is logged, no more.
 """
 
 import asyncio
