@@ -45,6 +45,12 @@ RIGHTS = ROOT / "deploy" / "kubernetes" / "rbac.yaml"  # a worker's
 DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 CLUSTER = "dovetail"  # the name that the cloud's subnets and security groups are tagged with
 WORKER_USER = "dovetail"
+SHIPPED_USER = "system:serviceaccount:kube-system:dovetail"  # of whom the shipped policies speak
+_ADMISSION = "/apis/admissionregistration.k8s.io/v1"
+POLICY_PATHS = {
+    "ValidatingAdmissionPolicy": f"{_ADMISSION}/validatingadmissionpolicies",
+    "ValidatingAdmissionPolicyBinding": f"{_ADMISSION}/validatingadmissionpolicybindings",
+}
 READY_SECONDS = 90.0
 STOP_SECONDS = 25.0  # a worker finishes what it has in hand
 
@@ -244,12 +250,22 @@ def _established(answer: ApiResponse) -> bool:
     return any(c["type"] == "Established" and c["status"] == "True" for c in conditions)
 
 
-async def give_rights(api: ApiClient, user: str, roles: list[Json]) -> None:
-    """Create the roles that do not exist, and grant them to that user."""
-    for role in roles:
-        await _create(api, _path(role), role)
-        binding = _binding(role, user)
+async def give_rights(api: ApiClient, user: str, given: list[Json]) -> None:
+    """Create what a file of rights has and does not exist: roles, granted to that user, and the policies that keep the
+    user to what they are for."""
+    for body in given:
+        if body["kind"] in POLICY_PATHS:
+            await _create(api, POLICY_PATHS[body["kind"]], _concerning(body, user))
+            continue
+        await _create(api, _path(body), body)
+        binding = _binding(body, user)
         await _create(api, _path(binding), binding)
+
+
+def _concerning(policy: Json, user: str) -> Json:
+    """A policy of the shipped identity for that one."""
+    found: Json = json.loads(json.dumps(policy).replace(SHIPPED_USER, user))
+    return found
 
 
 def _binding(role: Json, user: str) -> Json:

@@ -109,6 +109,8 @@ def supervised_work(wiring: Wiring, watch: SelfWatch, past: Trend) -> list[async
         "trend": partial(keep_trend, settings, world, presence, past),
         "report": partial(report_cluster, settings, world, presence, watch.failures, speaks),
     }
+    if world.prove_moves is not None:
+        work["proof of the policy of moves"] = world.prove_moves
     if watch.stand_in is not None:
         work["stand-in for Temporal"] = watch.stand_in.run
     return [supervised(name, each) for name, each in work.items()]

@@ -19,6 +19,7 @@ class ClusterFacts:
     missing_memory: str = ""  # the ConfigMap that workers share, where it is not there
     left_behind: tuple[str, ...] = ()  # of Karpenter before v1, as "Kind name": the first of each kind
     missing_rights: tuple[str, ...] = ()  # as "verb resource", what our identity may not do
+    unproven: tuple[str, ...] = ()  # policies that must keep us to what we use of a right, and did not refuse the rest
 
 
 class Inspection(Protocol):

@@ -86,6 +86,7 @@ class World:
     supposed: SupposedClasses | None = None  # None: the cloud cannot say what a changed class would mean
     rehearsal: Rehearsal | None = None  # None: the cloud can only be asked by doing
     metrics: Metrics | None = None  # None: the settings name no Prometheus
+    prove_moves: Callable[[], Awaitable[None]] | None = None  # for as long as a worker runs; None: nobody is moved
     lease_elsewhere: Callable[[], str] = str  # a Karpenter's Lease in a namespace that does not count; empty: none
 
 
@@ -319,6 +320,7 @@ def _world_of(settings: Settings, kube: KubeAdapter, opened: OpenCloud) -> World
         supposed=opened.supposed,
         rehearsal=opened.rehearsal,
         metrics=metrics_of(settings),
+        prove_moves=kube.prove_moves if settings.moves else None,
         lease_elsewhere=kube.karpenter.elsewhere,
     )
 

@@ -9,6 +9,9 @@ from typing import Any
 
 import yaml
 
+from dovetail.adapters.kube.client import Client
+from dovetail.adapters.kube.connection import ClusterAddress
+from dovetail.adapters.kube.guards import PLACES, GuardedRight, why_unproven
 from dovetail.model import names
 from dovetail.model.values.json import Json
 from testbed.up import WORKER_USER, give_rights
@@ -18,7 +21,7 @@ from testing.cluster.ground import Ground
 CATEGORY = "karpenter.k8s.aws/instance-category"
 CPUS = "karpenter.k8s.aws/instance-cpu"
 PATIENT = "dovetail-test-patient"
-PLACES = Path(__file__).parents[2] / "deploy" / "kubernetes" / "places.yaml"
+PLACES_FILE = Path(__file__).parents[2] / "deploy" / "kubernetes" / "places.yaml"
 Sizes = dict[str, tuple[str, str]]  # of a workload's pods: cpu and memory
 
 
@@ -63,8 +66,28 @@ def many_types(ground: Ground) -> Json:
 
 
 async def may_nominate(ground: Ground, user: str = WORKER_USER) -> None:
-    """The right that the policy needs."""
-    await give_rights(ground.api, user, list(yaml.safe_load_all(PLACES.read_text())))
+    """The right that the policy cost needs, and the admission policy that keeps the worker to it."""
+    await give_rights(ground.api, user, list(yaml.safe_load_all(PLACES_FILE.read_text())))
+    await in_force(ground, PLACES)
+
+
+async def in_force(ground: Ground, right: GuardedRight) -> None:
+    """Until the API server refuses the worker what the admission policy must refuse, tried on a pod of its own."""
+    path = "/api/v1/namespaces/default/pods"
+    spec = {"schedulerName": "nobody", "containers": [{"name": "c", "image": "web:1"}]}
+    made = await ground.api.post(path, {"metadata": {"name": "tried"}, "spec": spec})
+    assert made.status == 201, made.text
+    client = Client(ClusterAddress(kubeconfig=Path(ground.everything.environment["KUBECONFIG"])))
+    await client.open()
+
+    async def refused() -> bool:
+        return await why_unproven(client, right, "default", "tried") == ""
+
+    try:
+        await ground.until(refused, 60, f"the admission policy {right.policy} is in force")
+    finally:
+        await client.close()
+        await ground.api.delete(f"{path}/tried", {"gracePeriodSeconds": 0})
 
 
 def start_worker(ground: Ground, **settings: str) -> None:

@@ -16,6 +16,7 @@ from dovetail.activities.upkeep.waiting_drift import WaitingDriftUpkeep
 from dovetail.adapters.kubernetes_json.cache import Cache
 from dovetail.adapters.kubernetes_json.kinds import CLUSTER_KINDS, MOVE_KINDS
 from dovetail.adapters.kubernetes_json.view import CachedView
+from dovetail.cli.demo.change_objects import policies_that_guard_moves
 from dovetail.model import names
 from dovetail.model.objects.workloads import Deployment
 from dovetail.model.permission.pauses import Activity, Pause
@@ -72,7 +73,7 @@ OBJECTS: dict[str, tuple[Json, ...]] = {
         an_object("data", "apps", spec={"volumeName": "v", "accessModes": ["ReadWriteMany"]}, status={}),
     ),
     "PersistentVolume": (an_object("v", spec={"accessModes": ["ReadWriteMany"], "csi": {"driver": "efs"}}),),
-    GUARD_KINDS[0]: (an_object(GUARD, spec={"failurePolicy": "Fail", "validations": [{"expression": "true"}]}),),
+    GUARD_KINDS[0]: (an_object(GUARD, spec=policies_that_guard_moves()[0]["spec"]),),
     GUARD_KINDS[1]: (an_object(GUARD, spec={"policyName": GUARD, "validationActions": ["Deny"]}),),
 }
 
@@ -112,6 +113,15 @@ def with_a_volume() -> Pod:
 
 def test_what_a_move_depends_on_is_read_once_all_of_it_is_told() -> None:
     assert all_but().moves().verdict(with_a_volume(), NODE).step is MoveStep.BEGIN
+
+
+def test_a_policy_that_let_something_pass_is_none_for_drains_and_for_plans() -> None:
+    """TRM-45: whatever its object says. It is evicted, as where there is no policy."""
+    all_told = Telling().tell(*KINDS.keys())
+    view = CachedView(all_told.cache, all_told.problem, lambda: START, guarded=lambda: False)
+    found = view.moves().verdict(with_a_volume(), NODE)
+    assert (found.step, found.why) == (MoveStep.EVICT, WhyNotMoved.NOT_GUARDED)
+    assert not view.snapshot().guards and all_told.view().snapshot().guards
 
 
 @pytest.mark.parametrize("kind", sorted(OBJECTS.keys() - {"Namespace"}))

@@ -5,10 +5,12 @@ from pathlib import Path
 
 import pytest
 
+from dovetail.answers.doctor.cluster import cluster_checks
 from dovetail.answers.doctor.doctor import preflight
 from dovetail.answers.doctor.preflight import preflight_checks, rights_check
 from dovetail.answers.doctor.text import doctor_text
 from dovetail.ports.cloud import Rehearsed
+from dovetail.ports.inspection import ClusterFacts
 from dovetail.wiring.world import open_world
 from tests.cli.worlds import a_ready_pool, a_world, settings_of
 
@@ -63,4 +65,24 @@ async def test_a_lease_that_may_be_anybody_s_is_told_and_a_person_judges_it(tmp_
 
     found = {check.found: check.verdict for check in (*beside, *alone) if check.name == "alone"}
     assert found == {words: "warns", "no Karpenter runs in this cluster": "holds"}
+    await world.close()
+
+
+async def test_a_policy_that_does_not_refuse_is_named_with_its_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = settings_of(a_world(tmp_path, a_ready_pool()))
+    world = await open_world(settings)
+    facts = await world.inspection.facts()
+    words = "the admission policy dovetail-places does not refuse this worker another change of it: it was accepted"
+
+    async def unproven() -> ClusterFacts:
+        return replace(facts, unproven=(words,))
+
+    proven = await cluster_checks(world, settings, world.ready())
+    monkeypatch.setattr(world.inspection, "facts", unproven)
+    found = await cluster_checks(world, settings, world.ready())
+    assert not [check for check in proven if check.name == "guards"]
+    [check] = [check for check in found if check.name == "guards"]
+    assert (check.verdict, check.found) == ("fails", words) and "deploy/kubernetes" in check.advice
     await world.close()

@@ -9,10 +9,11 @@ import pytest
 import pytest_asyncio
 import yaml
 
+from dovetail.adapters.kube.guards import DELETION_COSTS
 from dovetail.model import names
 from dovetail.model.values.json import Json
 from testbed.up import WORKER_USER, give_rights
-from testing.cluster.costs import start_worker
+from testing.cluster.costs import in_force, start_worker
 from testing.cluster.fleets import fleet_pool, workload
 from testing.cluster.ground import Ground
 
@@ -25,6 +26,7 @@ RIGHTS = Path(__file__).parents[2] / "deploy" / "kubernetes" / "deletion-costs.y
 async def ground(ground: Ground) -> AsyncIterator[Ground]:
     """With a worker whose gate is open."""
     await give_rights(ground.api, WORKER_USER, list(yaml.safe_load_all(RIGHTS.read_text())))
+    await in_force(ground, DELETION_COSTS)
     await asyncio.to_thread(start_worker, ground, FEATURE_GATES="PodDeletionCostManagement=true")
     yield ground
     await ground.clear()

@@ -70,5 +70,7 @@ def _rights() -> list[Json]:
 
 
 def _without_evictions(role: Json) -> Json:
+    if "rules" not in role:
+        return role  # a policy
     rules = [rule for rule in role["rules"] if "pods/eviction" not in rule["resources"]]
     return {**role, "metadata": {**role["metadata"], "name": "dovetail-without-evictions"}, "rules": rules}

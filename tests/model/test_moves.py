@@ -302,12 +302,34 @@ def test_what_a_deployment_says_is_read() -> None:
     assert parse_deployment(raw(), moves=False, followed=False).roll_out is None
 
 
+RULE: Json = {"apiGroups": ["apps"], "apiVersions": ["v1"], "operations": ["UPDATE"], "resources": ["deployments"]}
+IS_W, IS_NOT_W = 'request.userInfo.username == "w"', 'request.userInfo.username != "w"'
+
+
+def a_policy(*conditions: str, rule: Json | None = None, **given: Any) -> Json:
+    means = {"resourceRules": [{**RULE, **(rule or {})}], **given.pop("constraints", {})}
+    named = [{"name": f"c{number}", "expression": each} for number, each in enumerate(conditions)]
+    refusing = {"failurePolicy": "Fail", "validations": [{"expression": "false"}]}
+    return {**refusing, "matchConstraints": means, "matchConditions": named, **given}
+
+
 @pytest.mark.parametrize(
     ("kind", "spec", "refuses"),
     [
-        (0, {"failurePolicy": "Fail", "validations": [{"expression": "false"}]}, True),
-        (0, {"failurePolicy": "Ignore", "validations": [{"expression": "false"}]}, False),
-        (0, {"failurePolicy": "Fail"}, False),
+        (0, a_policy(), True),
+        (0, a_policy(failurePolicy="Ignore"), False),
+        (0, a_policy(validations=None), False),
+        (0, a_policy(IS_W), True),
+        (0, a_policy(IS_NOT_W), False),
+        (0, a_policy(f"{IS_W} && false"), False),
+        (0, a_policy(IS_W, IS_W), False),
+        (0, a_policy(matchConstraints=None), False),
+        (0, a_policy(constraints={"namespaceSelector": {}, "objectSelector": {}}), True),  # as the API server writes it
+        (0, a_policy(constraints={"namespaceSelector": {"matchLabels": {"a": "b"}}}), False),
+        (0, a_policy(constraints={"excludeResourceRules": [RULE]}), False),
+        (0, a_policy(rule={"operations": ["CREATE"]}), False),
+        (0, a_policy(rule={"resourceNames": ["x"]}), False),
+        (0, a_policy(rule={"resources": ["*"]}), True),
         (1, {"policyName": GUARD, "validationActions": ["Deny"]}, True),
         (1, {"policyName": GUARD, "validationActions": ["Warn", "Audit"]}, False),
         (1, {"policyName": "another", "validationActions": ["Deny"]}, False),

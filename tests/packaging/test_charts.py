@@ -49,6 +49,7 @@ WITH_SECRETS = {
     "prometheus": {"tokenSecret": {"name": "prometheus"}, "caSecret": {"name": "prometheus"}},
 }
 NAMED = {"settings": {"clusterName": "blue"}}
+ANOTHER = {"serviceAccount": {"name": "another"}}
 
 pytestmark = pytest.mark.slow
 
@@ -263,11 +264,16 @@ class TestRendering:
 
     def test_the_rights_are_those_of_the_plain_files(self, helm: Helm) -> None:
         objects = helm.rendered(NAMED)
-        cluster, own = yaml.safe_load_all((ROOT / "deploy/kubernetes/rbac.yaml").read_text())
+        cluster, own, *guards = yaml.safe_load_all((ROOT / "deploy/kubernetes/rbac.yaml").read_text())
 
         assert named(objects, "ClusterRole")["rules"] == cluster["rules"]
         assert named(objects, "Role")["rules"] == own["rules"]
         assert named(objects, "Role")["metadata"]["namespace"] == "kube-system"
+        assert [guard["metadata"]["name"] for guard in guards] == ["dovetail-node-status"] * 2
+        for guard in guards:
+            assert named(objects, guard["kind"], "dovetail-node-status")["spec"] == guard["spec"]
+        older = helm.rendered(NAMED, "--kube-version", "1.29.3")
+        assert not [one for one in older if one["metadata"]["name"] == "dovetail-node-status"]
 
     @pytest.mark.parametrize(
         ("policy", "keep", "granted"), [("Default", True, False), ("Cost", True, True), ("Cost", False, False)]
@@ -276,23 +282,27 @@ class TestRendering:
         self, helm: Helm, policy: str, keep: bool, granted: bool
     ) -> None:
         given = {"dovetail": {"placementPolicy": policy, "costKeepPlaces": keep}}
-        objects = helm.rendered({**NAMED, **given})
-
-        [rule] = yaml.safe_load((ROOT / "deploy/kubernetes/places.yaml").read_text())["rules"]
-        assert (rule in named(objects, "ClusterRole")["rules"]) == granted
+        self.assert_guarded(helm.rendered({**NAMED, **given, **ANOTHER}), "places", granted)
 
     @pytest.mark.parametrize("gate", [True, False])
     def test_the_right_to_annotate_pods_is_given_where_the_gate_asks_for_it(self, helm: Helm, gate: bool) -> None:
         given = {"settings": {**NAMED["settings"], "featureGates": {"podDeletionCostManagement": gate}}}
-        objects = helm.rendered({**NAMED, **given})
+        self.assert_guarded(helm.rendered({**NAMED, **given, **ANOTHER}), "deletion-costs", gate)
 
-        [rule] = yaml.safe_load((ROOT / "deploy/kubernetes/deletion-costs.yaml").read_text())["rules"]
-        assert (rule in named(objects, "ClusterRole")["rules"]) == gate
+    @staticmethod
+    def assert_guarded(objects: list[Any], file: str, granted: bool) -> None:
+        """The right comes with its policy, which concerns the ServiceAccount of this release."""
+        role, policy, binding = yaml.safe_load_all((ROOT / f"deploy/kubernetes/{file}.yaml").read_text())
+        [condition] = policy["spec"]["matchConditions"]
+        condition["expression"] = condition["expression"].replace("kube-system:dovetail", "kube-system:another")
+        [rule] = role["rules"]
+        guards = [one for one in objects if one["metadata"]["name"] == f"dovetail-{file}"]
+        assert (rule in named(objects, "ClusterRole")["rules"]) == granted
+        assert [one["spec"] for one in guards] == ([policy["spec"], binding["spec"]] if granted else [])
 
     def test_moves_bring_their_right_and_the_policy_that_keeps_the_worker_to_it(self, helm: Helm) -> None:
         """Off by default. The policy concerns the ServiceAccount of this release."""
-        given = {"moves": {"enabled": True}, "serviceAccount": {"name": "another"}}
-        objects = helm.rendered({**NAMED, **given})
+        objects = helm.rendered({**NAMED, **ANOTHER, "moves": {"enabled": True}})
 
         role, policy, binding = yaml.safe_load_all((ROOT / "deploy/kubernetes/moves.yaml").read_text())
         [condition] = policy["spec"]["matchConditions"]

@@ -36,6 +36,7 @@ from dovetail.adapters.kubernetes_json.store import Kind
 from dovetail.adapters.kubernetes_json.view import CachedView
 from dovetail.background.supervised import stop, supervised
 from dovetail.model.objects.watched_kinds import PLACEMENT
+from dovetail.model.objects.workloads import Deployment
 from dovetail.ports.failures import NotSeenYet
 
 _log = logging.getLogger(__name__)
@@ -112,7 +113,8 @@ class KubeAdapter:
         cache = Cache((*CLUSTER_KINDS, *gated, *node_classes))
         watch = Watch(cache, Client(address, observe))
         running = _start(watch, own_thread=own_thread)
-        view = CachedView(cache, watch.problem_of, clock.now, watch.silent_for)
+        deployments = KubeDeployments(client)
+        view = CachedView(cache, watch.problem_of, clock.now, watch.silent_for, lambda: deployments.guard.stands)
         return cls(
             client=client,
             cache=cache,
@@ -136,7 +138,7 @@ class KubeAdapter:
             overlays=KubeNodeOverlays(client),
             buffers=KubeCapacityBuffers(client),
             times=KubeTimeObjects(client, watch.was_listed),
-            deployments=KubeDeployments(client),
+            deployments=deployments,
             notices=KubeNotices(client, clock.now, node_classes),
         )
 
@@ -158,6 +160,15 @@ class KubeAdapter:
             with self.cache.bell.listen() as heard:
                 if self.watch.problem():
                     await asyncio.wait([heard], timeout=min(left, 1.0))
+
+    async def prove_moves(self) -> None:
+        """Try the policy of moves on some Deployment, again and again."""
+
+        def some() -> tuple[str, str] | None:
+            found: Deployment | None = next(iter(self.cache.objects("Deployment").values()), None)
+            return (found.namespace, found.name) if found is not None else None
+
+        await self.deployments.guard.keep(some)
 
     def raw_objects(self, kind: str) -> Mapping[str, Any]:
         """The raw objects of a NodeClass kind by name; NotSeenYet while the watch of that kind is broken."""

@@ -14,6 +14,7 @@ from typing import Any, Final
 from dovetail.adapters.kube.client import Client
 from dovetail.adapters.kube.discovery import is_absent
 from dovetail.adapters.kube.failures import NotServed
+from dovetail.adapters.kube.guards import DELETION_COSTS, MOVES, PLACES, GuardedRight, why_unproven
 from dovetail.adapters.kube.paging import list_all
 from dovetail.adapters.kube.raw import KubeRawObjects
 from dovetail.adapters.kube.requests import Request
@@ -149,6 +150,8 @@ class KubeInspection:
                 *[(rights_of_watched(kind.path), "") for kind in (*node_classes, *gated)],
             ]
         )
+        asked = ((need.keeps_places, PLACES), (need.moves, MOVES), (need.deletion_costs, DELETION_COSTS))
+        self._guarded = [right for is_used, right in asked if is_used]
         self._old_kinds = {**_OLD_KINDS, **dict(need.retired)}
 
     async def facts(self) -> ClusterFacts:
@@ -176,6 +179,7 @@ class KubeInspection:
             missing_memory=await self._missing_memory(),
             left_behind=await self._left_behind(),
             missing_rights=tuple(_words(*right) for right, may in zip(self._rights, granted, strict=True) if not may),
+            unproven=tuple([why for right in self._guarded if (why := await self._why_unproven(right))]),
         )
 
     async def version(self) -> str:
@@ -184,6 +188,17 @@ class KubeInspection:
     async def servers(self) -> Collection[str]:
         listed = (await self._client.call(_SERVERS)).body.get("endpoints") or ()
         return [address for endpoint in listed for address in endpoint.get("addresses") or ()]
+
+    async def _why_unproven(self, right: GuardedRight) -> str:
+        """Tried on the first object that there is; empty also where there is none."""
+        first = Request(method="GET", path=right.path, subject=right.kind, query={"limit": "1"})
+        try:
+            for found in (await self._client.call(first)).body.get("items") or ():
+                meta = found["metadata"]
+                return await why_unproven(self._client, right, meta["namespace"], meta["name"]) or ""
+        except Forbidden:
+            return ""  # the missing right is reported among the rights
+        return ""
 
     async def _missing_memory(self) -> str:
         name = NAMES["configmaps"]

@@ -7,6 +7,7 @@ be trusted now, so that nothing is decided on what was true before the connectio
 import asyncio
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
 from typing import Final, cast
 
 from dovetail.adapters.kubernetes_json.cache import Cache
@@ -52,6 +53,10 @@ def never_silent(kind: str) -> float:
     return 0.0
 
 
+def always_guarded() -> bool:
+    return True
+
+
 class CachedView:
     def __init__(
         self,
@@ -59,15 +64,18 @@ class CachedView:
         problem: Callable[[str], str] = always_usable,
         clock: Callable[[], float] = time.time,
         silent: Callable[[str], float] = never_silent,
+        guarded: Callable[[], bool] = always_guarded,
     ) -> None:
-        """`silent`: for how many seconds the watch of a kind has delivered nothing."""
+        """`silent`: for how many seconds the watch of a kind has delivered nothing; `guarded`: whether the policy of
+        moves has refused what it must, whatever its object says."""
         self.cache = cache
         self._problem = problem  # of a kind: empty while it can be trusted, else why it cannot
-        self._clock, self.silent_for = clock, silent
+        self._clock, self.silent_for, self._guarded = clock, silent, guarded
 
     def snapshot(self, reads: Kinds | None = None) -> Snapshot:
         self.insist(reads)
-        return self.cache.snapshot(self._clock())
+        found = self.cache.snapshot(self._clock())
+        return found if not found.guards or self._guarded() else replace(found, guards={})
 
     def stale(self) -> dict[str, str]:
         problems = {kind.name: self._problem(kind.name) for kind in self.cache.kinds()}
@@ -162,7 +170,7 @@ class CachedView:
         return self.cache.indexed("VolumeAttachment", node)
 
     def moves(self) -> Moves:
-        return Moves(CachedWorkloads(self.cache, self._first_problem), self._clock())
+        return Moves(CachedWorkloads(self.cache, self._first_problem, self._guarded), self._clock())
 
     def moves_from(self, node: str) -> tuple[Deployment, ...]:
         return self.cache.indexed("Deployment", node)
@@ -211,8 +219,10 @@ class CachedView:
 class CachedWorkloads:
     """The look-ups of the port dovetail.model.places.moves.Workloads, as last seen."""
 
-    def __init__(self, cache: Cache, problem: Callable[[Kinds | None], str]) -> None:
-        self._cache, self._problem = cache, problem
+    def __init__(
+        self, cache: Cache, problem: Callable[[Kinds | None], str], guarded: Callable[[], bool] = always_guarded
+    ) -> None:
+        self._cache, self._problem, self._guarded = cache, problem, guarded
 
     def unseen(self, *kinds: str) -> bool:
         return bool(self._problem(frozenset(kinds)))
@@ -233,8 +243,8 @@ class CachedWorkloads:
         return cast(Volume | None, self._cache.get("PersistentVolume", name))
 
     def guard(self, key: str) -> AdmissionGuard | None:
-        """None also if its watch is broken: somebody may have deleted it."""
+        """None also if its watch is broken, since somebody may have deleted it, and if it let something pass."""
         kind, _, name = key.partition("/")
-        if self._problem(frozenset(GUARD_KINDS)):
+        if self._problem(frozenset(GUARD_KINDS)) or not self._guarded():
             return None
         return cast(AdmissionGuard | None, self._cache.get(kind, name))

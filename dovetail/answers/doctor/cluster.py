@@ -58,6 +58,7 @@ async def _server(world: World) -> tuple[Check, ...]:
         clock_check(facts),
         _fitness(world),
         _rights(facts),
+        *_guards(facts),
         kinds_check(facts),
         *old_objects_checks(facts),
     )
@@ -102,6 +103,14 @@ def _rights(facts: ClusterFacts) -> Check:
     return failed(
         "rights", f"{plural(len(missing), 'right')} missing: {shown(missing, 6)}", "apply deploy/kubernetes/rbac.yaml"
     )
+
+
+def _guards(facts: ClusterFacts) -> tuple[Check, ...]:
+    """The policies without which a right of ours would be the whole cluster: what needs them does not happen."""
+    if not facts.unproven:
+        return ()
+    advice = "apply the file of that name in deploy/kubernetes with the worker's identity in it"
+    return (failed("guards", "; ".join(facts.unproven), advice),)
 
 
 def kinds_check(facts: ClusterFacts) -> Check:

@@ -88,8 +88,13 @@ def policies_that_guard_moves() -> list[Json]:
     """What must exist before any pod is moved: the part of deploy/kubernetes/moves.yaml that the embedded world
     reads."""
     message = f"{GUARD} lets a worker change nothing of a Deployment but the annotations of a move"
+    rule = {"apiGroups": ["apps"], "apiVersions": ["v1"], "operations": ["UPDATE"], "resources": ["deployments"]}
     specs: list[Json] = [
-        {"failurePolicy": "Fail", "validations": [{"expression": "false", "message": message}]},
+        {
+            "failurePolicy": "Fail",
+            "matchConstraints": {"resourceRules": [rule]},
+            "validations": [{"expression": "false", "message": message}],
+        },
         {"policyName": GUARD, "validationActions": ["Deny"]},
     ]
     return [

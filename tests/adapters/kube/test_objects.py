@@ -9,6 +9,7 @@ import pytest
 
 from dovetail.adapters.kube.client import Client
 from dovetail.adapters.kube.connection import ClusterAddress
+from dovetail.adapters.kube.guards import DELETION_COSTS, PLACES, GuardedRight
 from dovetail.adapters.kube.objects.claims import KubeNodeClaims
 from dovetail.adapters.kube.objects.nodes import KubeNodes
 from dovetail.adapters.kube.objects.notices import KubeNotices
@@ -40,6 +41,12 @@ async def talking(folder: Path) -> AsyncIterator[tuple[FakeServer, Client]]:
 
 def stored(body: Json, version: int = 5) -> Json:
     return {**body, "metadata": {**body["metadata"], "uid": "u", "resourceVersion": str(version)}}
+
+
+def refused_by(right: GuardedRight) -> Json:
+    """The answer of a policy that refuses, as the API server words it."""
+    by = f"ValidatingAdmissionPolicy '{right.policy}' with binding '{right.policy}' denied request"
+    return {"kind": "Status", "reason": "Invalid", "message": f'pods "p" is forbidden: {by}: {right.policy} lets …'}
 
 
 def the_pod() -> Pod:
@@ -116,15 +123,18 @@ class TestPods:
         """PLQ-36. Empty takes it away; a pod that is gone needs none."""
         async with talking(tmp_path) as (server, client):
             status = f"{self.PATH}/status"
-            server.on(status, says(200), says(200), says(404), says(409, {"reason": "Conflict", "message": "changed"}))
+            conflict = says(409, {"reason": "Conflict", "message": "changed"})
+            server.on(status, says(422, refused_by(PLACES)), says(200), says(200), says(404), conflict)
+            pods = KubePods(client)
             for node in ("node-1", "", "node-1"):
-                await KubePods(client).nominate(the_pod(), node)
+                await pods.nominate(the_pod(), node)
             with pytest.raises(Conflict, match="changed"):
-                await KubePods(client).nominate(the_pod(), "node-1")
+                await pods.nominate(the_pod(), "node-1")
 
         assert {method for method, *_ in server.asked} == {"PATCH"}
+        assert [query for _, _, query, _, _ in server.asked] == [{"dryRun": "All"}, {}, {}, {}, {}]
         same = {"uid": "u", "resourceVersion": "5"}
-        assert [asked[3] for asked in server.asked[:2]] == [
+        assert [asked[3] for asked in server.asked[1:3]] == [
             {"metadata": same, "status": {"nominatedNodeName": "node-1"}},
             {"metadata": same, "status": {"nominatedNodeName": None}},
         ]
@@ -132,14 +142,17 @@ class TestPods:
     async def test_an_annotation_is_for_this_very_pod_as_it_was_seen(self, tmp_path: Path) -> None:
         """DIQ-30. None takes it away; a pod that is gone needs none."""
         async with talking(tmp_path) as (server, client):
-            server.on(self.PATH, says(200), says(200), says(404), says(409, {"reason": "Conflict", "message": "new"}))
+            conflict = says(409, {"reason": "Conflict", "message": "new"})
+            server.on(self.PATH, says(422, refused_by(DELETION_COSTS)), says(200), says(200), says(404), conflict)
+            pods = KubePods(client)
             for value in ("-1", None, "-1"):
-                await KubePods(client).annotate(the_pod(), "cost", value)
+                await pods.annotate(the_pod(), "cost", value)
             with pytest.raises(Conflict, match="new"):
-                await KubePods(client).annotate(the_pod(), "cost", "-1")
+                await pods.annotate(the_pod(), "cost", "-1")
 
+        assert [query for _, _, query, _, _ in server.asked] == [{"dryRun": "All"}, {}, {}, {}, {}]
         same = {"uid": "u", "resourceVersion": "5"}
-        assert [asked[3] for asked in server.asked[:2]] == [
+        assert [asked[3] for asked in server.asked[1:3]] == [
             {"metadata": {**same, "annotations": {"cost": "-1"}}},
             {"metadata": {**same, "annotations": {"cost": None}}},
         ]

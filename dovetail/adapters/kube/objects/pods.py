@@ -1,5 +1,7 @@
 """Pods that must leave: listed live, evicted, deleted. Waiting pods: nominated for a node.
 
+Pods are nominated and annotated only where the policy that keeps us to that is proven (`guards.py`).
+
 Every request carries the pod's UID, so that a new pod of the same name is left alone (TRM-21, TRM-25). A 429 means two
 things: "fewer calls, please", or, with the cause DisruptionBudget, that a budget does not allow the eviction now.
 """
@@ -10,6 +12,7 @@ from typing import Final
 
 from dovetail.adapters.kube.client import Client
 from dovetail.adapters.kube.failures import CONFLICT, NOT_FOUND, Answer, failure_of
+from dovetail.adapters.kube.guards import DELETION_COSTS, PLACES, Guard
 from dovetail.adapters.kube.paging import list_all
 from dovetail.adapters.kube.requests import Request, object_path
 from dovetail.adapters.kubernetes_json.parsing.errors import parsed
@@ -28,6 +31,7 @@ _UNSUPPORTED: Final = 500
 class KubePods:
     def __init__(self, client: Client, clock: Callable[[], float] = time.time) -> None:
         self._client, self._clock = client, clock
+        self._costs, self._places = Guard(client, DELETION_COSTS), Guard(client, PLACES)
 
     async def list_on(self, node: str) -> tuple[Pod, ...]:
         query = {"fieldSelector": f"spec.nodeName={node}"}
@@ -56,10 +60,12 @@ class KubePods:
         return None if raw is None else parsed(parse_pod, raw)
 
     async def nominate(self, pod: Pod, node: str) -> None:
-        await self._patch(pod, render_nomination(pod, node), "status")
+        if await self._places.insist(pod.shape.namespace, pod.name):
+            await self._patch(pod, render_nomination(pod, node), "status")
 
     async def annotate(self, pod: Pod, key: str, value: str | None) -> None:
-        await self._patch(pod, render_annotation(pod, key, value))
+        if await self._costs.insist(pod.shape.namespace, pod.name):
+            await self._patch(pod, render_annotation(pod, key, value))
 
     async def _patch(self, pod: Pod, body: Json, subresource: str = "") -> None:
         answer = await self._client.call(_request("PATCH", pod, body, {NOT_FOUND, CONFLICT}, subresource))

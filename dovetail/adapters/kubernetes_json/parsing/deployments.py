@@ -5,6 +5,7 @@ An annotation of ours in an unknown form is ignored: a person, or another versio
 """
 
 import math
+import re
 from typing import Final
 
 from dovetail.adapters.kubernetes_json.parsing.buffers import pods_of_workload
@@ -16,6 +17,7 @@ from dovetail.model.values.json import ReadOnlyJson
 
 FOR_EVER: Final = 2**31 - 1  # progressDeadlineSeconds: the controller then never says that it has passed
 DEFAULT_SHARE: Final = "25%"
+_IDENTITY: Final = re.compile(r"""request\.userInfo\.username\s*==\s*(["'])[^"'\\]+\1""").fullmatch
 
 
 def parse_deployment(raw: ReadOnlyJson, *, moves: bool, followed: bool) -> Deployment:
@@ -91,4 +93,21 @@ def _refuses(spec: ReadOnlyJson) -> bool:
     if "policyName" in spec:
         everywhere = not spec.get("matchResources")
         return spec["policyName"] == GUARD and "Deny" in (spec.get("validationActions") or ()) and everywhere
-    return (spec.get("failurePolicy") or "Fail") == "Fail" and bool(spec.get("validations"))
+    fails = (spec.get("failurePolicy") or "Fail") == "Fail" and bool(spec.get("validations"))
+    return fails and _means_all_deployments(spec.get("matchConstraints") or {}) and _means_one(spec)
+
+
+def _means_one(spec: ReadOnlyJson) -> bool:
+    """Everybody, or one identity by its name alone; whether it is ours is tried."""
+    conditions = [str(each.get("expression")) for each in spec.get("matchConditions") or ()]
+    return not conditions or (len(conditions) == 1 and bool(_IDENTITY(conditions[0].strip())))
+
+
+def _means_all_deployments(constraints: ReadOnlyJson) -> bool:
+    if any(constraints.get(field) for field in ("excludeResourceRules", "namespaceSelector", "objectSelector")):
+        return False
+    wanted = (("apiGroups", "apps"), ("operations", "UPDATE"), ("resources", "deployments"))
+    return any(
+        not rule.get("resourceNames") and all({value, "*"} & set(rule.get(field) or ()) for field, value in wanted)
+        for rule in constraints.get("resourceRules") or ()
+    )
