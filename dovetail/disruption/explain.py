@@ -17,7 +17,7 @@ from dovetail.disruption.methods.consolidation import Computed, compute
 from dovetail.disruption.nodes.candidates import Candidate, candidate_of
 from dovetail.disruption.nodes.fleet import Member
 from dovetail.disruption.nodes.screening import judged_blocks
-from dovetail.disruption.rounds import Attempt, Method, Round, never, run, why_not
+from dovetail.disruption.rounds import Attempt, Method, Round, ShouldStop, never, run, why_not
 from dovetail.disruption.settings import DisruptionSettings
 from dovetail.disruption.simulation.simulation import Simulation
 from dovetail.disruption.upkeep.conditions import quiet_since
@@ -74,9 +74,11 @@ class NodeExplanation:
     held: tuple[Answer, ...] = ()  # methods that have a reason to take it, but that people do not let begin
 
 
-def explain_node(snapshot: Snapshot, settings: DisruptionSettings, node: str) -> NodeExplanation:
+def explain_node(
+    snapshot: Snapshot, settings: DisruptionSettings, node: str, should_stop: ShouldStop = never
+) -> NodeExplanation:
     """Every check's answer for one node, named by its own or its claim's name."""
-    round_ = Round(snapshot, settings, never)
+    round_ = Round(snapshot, settings, should_stop)
     member = _find(round_, node)
     if member is None:
         return NodeExplanation(node=node, exists=False)

@@ -20,9 +20,10 @@ WORDS: Final[dict[str, str]] = {
     "BATCH_IDLE_DURATION": "pods are placed once no further pending pod has come for this long",
     "BATCH_MAX_DURATION": "how long to wait for further pending pods at most",
     "DOVETAIL_PASS_LIMIT": (
-        "how long one pass may place pods; it answers with what it has, and the next begins with the pods not reached"
+        "how long one pass may place pods; it answers with what it has, and the next begins with the pods not reached. "
+        "What places pods for an answer (`plan`, `explain pod`, the page) ends by it too, and says what was not reached"
     ),
-    "DOVETAIL_SEARCH_LIMIT": "how long one round may search for nodes to disrupt",
+    "DOVETAIL_SEARCH_LIMIT": "how long one round, or one answer to a question, may search for nodes to disrupt",
     "PREFERENCE_POLICY": "`Ignore`: preferences of pods do not count",
     "MIN_VALUES_POLICY": "`BestEffort`: minimum values give way where nothing else fits",
     "FEATURE_GATES": (

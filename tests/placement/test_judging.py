@@ -17,6 +17,7 @@ from dovetail.model.pods import Expression, Pod, PodTerm
 from dovetail.model.snapshot import Snapshot
 from dovetail.placement.answer.explain import Explainer
 from dovetail.placement.buffers.verdicts import for_real_pods
+from dovetail.placement.constraints.demands import Demand
 from dovetail.placement.constraints.preferences import relaxed
 from dovetail.placement.facts.within_reason import MOST, within_reason
 from dovetail.placement.overlays import overlay
@@ -241,6 +242,23 @@ def test_pods_that_a_pass_had_no_time_to_prepare_for_are_reached_by_the_next() -
         reached.append(before - late)
     assert [len(uids) for uids in reached] == [6, 6]
     assert "uid-good" in reached[0]
+
+
+def test_no_pod_is_prepared_for_once_the_time_is_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each may have a hundred terms, and a hundred thousand pods may be waiting."""
+    made = count()
+
+    def counted(*given: Any) -> Demand:
+        next(made)
+        return Demand(*given)
+
+    monkeypatch.setattr("dovetail.placement.constraints.demands.Demand", counted)
+    pods = [a_pod(f"p{n}", "2", shape=a_shape({f"a{n}": "b"})) for n in range(200)]
+
+    placement = place(Index(a_snapshot(pods), PlacementSettings()), should_stop=lambda: True)
+
+    assert {r.reasons for r in placement.refused} == {("not_reached",)} and len(placement.refused) == 200
+    assert next(made) < 40
 
 
 def test_pods_that_are_placed_in_parts_keep_away_from_those_of_earlier_parts() -> None:

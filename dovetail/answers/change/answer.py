@@ -7,18 +7,18 @@ counted separately: they would leave without the change too.
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Final, NamedTuple
 
 from dovetail.answers.change.basis import Basis
 from dovetail.answers.change.fields import FieldChange, field_changes
 from dovetail.answers.change.rollouts import RolloutAnswer, rollouts_of
 from dovetail.answers.change.supposition import ChangedObject, Supposed
+from dovetail.answers.look.sources import Look
 from dovetail.disruption.nodes.costs import node_price
 from dovetail.disruption.nodes.fleet import Fleet
 from dovetail.disruption.outlook.after import Departure
 from dovetail.disruption.outlook.paces import FIRST_SECONDS, Source
 from dovetail.disruption.outlook.waves import Outlook, Stay, Supposing, outlook
-from dovetail.disruption.rounds import never
 from dovetail.lifecycle.unplanned_claims import with_unplanned_as_nodes
 from dovetail.model import names
 from dovetail.model.nodes import NodeClaim
@@ -27,7 +27,6 @@ from dovetail.model.snapshot import Snapshot
 from dovetail.model.values.time import format_time
 from dovetail.placement.provisioning_plan import plan_provisioning
 from dovetail.settings.deciding import disruption_settings, placement_settings
-from dovetail.settings.settings import Settings
 
 HOURS_A_MONTH: Final = 730.0
 
@@ -157,6 +156,7 @@ class ChangeAnswer:
     notes: tuple[str, ...] = ()
     pauses: tuple[str, ...] = ()
     cut: bool = False
+    not_reached: int = 0  # waiting pods that there was no time for, before or after the change
     left_behind: bool = False  # whether anything remains undone after all waves
 
     @property
@@ -169,9 +169,11 @@ def change_answer(basis: Basis, supposed: Supposed, until: float) -> ChangeAnswe
     look = basis.look
     settings = disruption_settings(look.settings)
     prices = _prices(Fleet(supposed.before, settings))
-    supposing = Supposing(paces=basis.paces, first=FIRST_SECONDS, approves=True)
+    limit = look.searching()
+    supposing = Supposing(paces=basis.paces, first=FIRST_SECONDS, approves=True, should_stop=limit)
     found = outlook(supposed.after, settings, until, supposing)
-    waiting = _waiting(look.settings, supposed)
+    late = [limit.note("the look ahead at drifted nodes ended there")] if found.cut and limit() else []
+    waiting = _waiting(look, supposed)
     nodes = _nodes(supposed, found, prices)
     placed = _homeless(found.stays)
     moves = [pod for each in found.departures for pod in each.moved]
@@ -190,11 +192,12 @@ def change_answer(basis: Basis, supposed: Supposed, until: float) -> ChangeAnswe
         moves=len(moves),
         paces=_paces(found),
         costs=_costs(prices, supposed.before, found),
-        homeless=(*placed, *waiting[0]),
-        placed=waiting[1],
+        homeless=(*placed, *waiting.lost),
+        placed=waiting.gained,
+        not_reached=waiting.not_reached,
         errors=(*supposed.errors, *found.errors),
         unreadable=tuple(f"{u.kind} {u.name}: {u.field}: {u.message}" for u in look.unreadable),
-        notes=look.notes,
+        notes=(*look.notes, *late, *look.placing().pods_note(waiting.not_reached)),
         pauses=look.pauses,
         cut=found.cut,
     )
@@ -203,7 +206,7 @@ def change_answer(basis: Basis, supposed: Supposed, until: float) -> ChangeAnswe
 
 def _leaves_behind(answer: ChangeAnswer) -> bool:
     unusable = any(each.faults for each in answer.objects)
-    return bool(answer.staying or answer.homeless or answer.errors or answer.cut or unusable)
+    return bool(answer.staying or answer.homeless or answer.errors or answer.cut or answer.not_reached or unusable)
 
 
 def _object(changed: ChangedObject) -> ObjectAnswer:
@@ -339,15 +342,28 @@ def _homeless(stays: Iterable[Stay]) -> tuple[Homeless, ...]:
     return tuple(Homeless(pod=pod, node=stay.node, why=why) for stay in stays for pod, why in stay.unplaced)
 
 
-def _waiting(settings: Settings, supposed: Supposed) -> tuple[tuple[Homeless, ...], tuple[str, ...]]:
-    """Pending pods that lose their place through the change, and those that gain one only through it."""
-    placing = placement_settings(settings)
+class _Waiting(NamedTuple):
+    """Pending pods that lose their place through the change, those that gain one only through it, and how many others
+    there was no time for."""
+
+    lost: tuple[Homeless, ...]
+    gained: tuple[str, ...]
+    not_reached: int
+
+
+def _waiting(look: Look, supposed: Supposed) -> _Waiting:
+    placing = placement_settings(look.settings)
     before, after = (
         {
-            refused.pod.key: ", ".join(refused.reasons)
-            for refused in plan_provisioning(with_unplanned_as_nodes(snapshot), placing, never)[1].refused
+            refused.pod.key: refused
+            for refused in plan_provisioning(with_unplanned_as_nodes(snapshot), placing, look.placing())[1].refused
         }
         for snapshot in (supposed.before, supposed.after)
     )
-    lost = tuple(Homeless(pod=pod, node="", why=why) for pod, why in sorted(after.items()) if pod not in before)
-    return lost, tuple(sorted(before.keys() - after.keys()))
+    unknown = {key for found in (before, after) for key, refused in found.items() if refused.is_not_reached}
+    lost = tuple(
+        Homeless(pod=pod, node="", why=", ".join(refused.reasons))
+        for pod, refused in sorted(after.items())
+        if pod not in before and pod not in unknown
+    )
+    return _Waiting(lost, tuple(sorted(before.keys() - after.keys() - unknown)), len(unknown))

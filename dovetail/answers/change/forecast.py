@@ -52,6 +52,7 @@ class ForecastAnswer:
     staying: tuple[StayingAnswer, ...] = ()
     notes: tuple[str, ...] = ()
     pauses: tuple[str, ...] = ()
+    cut: bool = False  # there was no time to look ahead at all drifted nodes
 
 
 async def forecast_on(basis: Basis, ahead: float, pool: str = "") -> ForecastAnswer:
@@ -60,7 +61,9 @@ async def forecast_on(basis: Basis, ahead: float, pool: str = "") -> ForecastAns
     if pool and pool not in snapshot.pools:
         raise CommandFailed(f"NodePool {pool}: there is no such NodePool")
     until = snapshot.now + ahead
-    found = await asyncio.to_thread(foretell, snapshot, disruption_settings(look.settings), until, basis.paces)
+    limit = look.searching()
+    found = await asyncio.to_thread(foretell, snapshot, disruption_settings(look.settings), until, basis.paces, limit)
+    cut = found.drift.cut and limit()
     return ForecastAnswer(
         cluster=look.settings.cluster,
         source=look.source,
@@ -72,8 +75,9 @@ async def forecast_on(basis: Basis, ahead: float, pool: str = "") -> ForecastAns
             for stay in found.drift.stays
             if not pool or stay.pool == pool
         ),
-        notes=look.notes,
+        notes=(*look.notes, *([limit.note("the look ahead at drifted nodes ended there")] * cut)),
         pauses=look.pauses,
+        cut=cut,
     )
 
 

@@ -123,12 +123,15 @@ class NodeAnswer:
     rollout: str = ""  # the step of a roll-out in which it is replaced, and what that step waits for
     notes: tuple[str, ...] = ()
     pauses: tuple[str, ...] = ()
+    cut: bool = False  # there was no time to ask every method
 
 
 def explain_node_now(look: Look, name: str) -> NodeAnswer:
     """The answer for the node with that name, or for that NodeClaim's node."""
     snapshot = look.snapshot
-    found = explain_node(snapshot, disruption_settings(look.settings), name)
+    limit = look.searching()
+    found = explain_node(snapshot, disruption_settings(look.settings), name, limit)
+    cut = limit()
     if not found.exists:
         raise _unknown(look, name)
     node, claim = snapshot.nodes.get(found.node), snapshot.claims.get(found.claim)
@@ -136,10 +139,11 @@ def explain_node_now(look: Look, name: str) -> NodeAnswer:
     pool = snapshot.pools.get(found.pool)
     windows = _windows(found, pool, snapshot.now)
     drain = held_text(snapshot, claim, pods) if claim is not None else ""
+    says = verdict_of(found, claim, held_words([node] if node is not None else []), windows, drain)
     return NodeAnswer(
         node=found.node,
         source=look.source,
-        says=verdict_of(found, claim, held_words([node] if node is not None else []), windows, drain),
+        says=limit.note("whether it would go is not known") if cut and _is_open(found, claim) else says,
         now=snapshot.now,
         claim=found.claim,
         pool=found.pool,
@@ -163,9 +167,16 @@ def explain_node_now(look: Look, name: str) -> NodeAnswer:
         move=_move(found),
         step="" if found.step is None else step_words(found.step, found.node),
         rollout=awaited_step(snapshot, claim) if claim is not None else "",
-        notes=look.notes,
+        notes=(*look.notes, *([limit.note("what each method would do with the node is not all known")] * cut)),
         pauses=look.pauses,
+        cut=cut,
     )
+
+
+def _is_open(found: NodeExplanation, claim: NodeClaim | None) -> bool:
+    """Whether only the methods could say what becomes of it."""
+    leaves = claim is not None and claim.deleting_since is not None
+    return not leaves and not found.goes_for and all(check.passes for check in found.checks)
 
 
 def _replaced_from(snapshot: Snapshot, pool: NodePool | None, claim: NodeClaim | None) -> float | None:

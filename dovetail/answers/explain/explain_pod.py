@@ -13,6 +13,7 @@ from dovetail.answers.explain.pod_words import pool_words, requested
 from dovetail.answers.explain.pool_words import pools_left_out
 from dovetail.answers.explain.what_if import Help, helps, place_text
 from dovetail.answers.failures import CommandFailed
+from dovetail.answers.look.limits import TimeLimit
 from dovetail.answers.look.refusals import refusal_of
 from dovetail.answers.look.sources import Look
 from dovetail.answers.wording import plural
@@ -43,6 +44,7 @@ State = Literal[
     "new_node",
     "waits_for_reservation",
     "refused",
+    "not_reached",
 ]
 
 
@@ -110,8 +112,12 @@ class _Round:
         return Index(with_unplanned_as_nodes(self.look.snapshot), placement_settings(self.look.settings))
 
     @cached_property
+    def limit(self) -> TimeLimit:
+        return self.look.placing()
+
+    @cached_property
     def placement(self) -> Placement:
-        return place(self.index)
+        return place(self.index, should_stop=self.limit)
 
     @cached_property
     def places(self) -> Mapping[str, NewNode | str]:
@@ -228,6 +234,11 @@ def _plainly_refused(look: Look, pod: Pod, round_: _Round) -> PodAnswer:
         ignored = round_.placement.ignored
         why = next((i.why for i in ignored if i.pod.uid == pod.uid), "it is not among the waiting pods")
         return _answer(look, pod, "ignored", f"nothing is planned for it: {why}")
+    if refused.is_not_reached:
+        count = sum(each.is_not_reached for each in round_.placement.refused)
+        says = round_.limit.note("it was not reached, and nothing is known of where it could go")
+        answer = _answer(look, pod, "not_reached", says)
+        return replace(answer, notes=(*look.notes, *round_.limit.pods_note(count)))
     if refused.waits_for_reservation:
         says = "it waits for reserved capacity that would suit it; a later round tries again"
         answer = _answer(look, pod, "waits_for_reservation", says)
@@ -238,15 +249,28 @@ def _plainly_refused(look: Look, pod: Pod, round_: _Round) -> PodAnswer:
 
 def _refused(look: Look, pod: Pod, round_: _Round) -> PodAnswer:
     answer, index = _plainly_refused(look, pod, round_), round_.index
-    if answer.state != "refused":
+    if answer.state not in ("refused", "not_reached"):
         return answer
-    refused, alone = round_.refused[pod.uid], place(index, [pod])
+    refused, alone = round_.refused[pod.uid], place(index, [pod], should_stop=look.placing())
+    if answer.state == "not_reached":
+        return _of_not_reached(answer, pod, alone)
     if where := place_text(alone, pod):
         others = Help(change="if no other pod were waiting: those before it take what is left", then=where)
-        return replace(answer, helps=(others, *helps(look.snapshot, refused, index.settings)))
+        return replace(answer, helps=(others, *helps(look.snapshot, refused, index.settings, look.placing())))
     said = next((r for r in alone.refused if r.pod.uid == pod.uid), refused)
-    found = helps(look.snapshot, said, index.settings)
+    found = helps(look.snapshot, said, index.settings, look.placing())
     return replace(answer, pools_alone=said.pools if said.pools != refused.pools else (), helps=found)
+
+
+def _of_not_reached(answer: PodAnswer, pod: Pod, alone: Placement) -> PodAnswer:
+    """The answer with what would become of it if no other pod were waiting."""
+    where = place_text(alone, pod)
+    said = next((each.pools for each in alone.refused if each.pod.uid == pod.uid and not each.is_not_reached), ())
+    return replace(
+        answer,
+        helps=(Help(change="if no other pod were waiting", then=where),) if where else (),
+        pools_alone=said,
+    )
 
 
 def _refusal(refused: RefusedPod) -> str:

@@ -34,12 +34,15 @@ def _lines(answer: PodAnswer) -> Iterator[str]:
 
 
 def _refusals(answer: PodAnswer) -> Iterator[str]:
-    if not answer.pools:
-        return
-    yield ""
-    yield "Why no new node, by NodePool in the order tried:"
-    yield from _pools(answer.pools)
-    if answer.pools_alone:
+    if answer.pools:
+        yield ""
+        yield "Why no new node, by NodePool in the order tried:"
+        yield from _pools(answer.pools)
+    if answer.pools_alone and answer.state == "not_reached":
+        yield ""
+        yield "Why no new node if no other pod were waiting:"
+        yield from _pools(answer.pools_alone)
+    elif answer.pools_alone:
         yield ""
         yield "The same if no other pod were waiting (those before it may have used up limits):"
         yield from _pools(answer.pools_alone)
@@ -76,6 +79,8 @@ def _existing(answer: PodAnswer) -> Iterator[str]:
 
 
 def _helps(answer: PodAnswer) -> Iterator[str]:
+    if answer.state == "not_reached" and answer.helps:
+        yield from wrapped("", f"{answer.helps[0].change}: {answer.helps[0].then}")
     if answer.state != "refused":
         return
     yield ""

@@ -4,7 +4,7 @@ Nothing is guessed from the reason: each single change is made on the snapshot a
 this pod alone, so that the printed advice really helps. Advice from the reason alone could lead to the next refusal.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -39,12 +39,16 @@ class Help:
     then: str
 
 
-def helps(snapshot: Snapshot, refused: RefusedPod, settings: PlacementSettings) -> tuple[Help, ...]:
-    """Every single change that would have helped, smallest first."""
+def helps(
+    snapshot: Snapshot, refused: RefusedPod, settings: PlacementSettings, should_stop: Callable[[], bool]
+) -> tuple[Help, ...]:
+    """Every single change that would have helped, smallest first, of those that there is time to try."""
     found = []
     for change in changes(snapshot, refused):
+        if should_stop():
+            break
         pods = {**change.snapshot.pods, change.pod.uid: change.pod}
-        placement = place(Index(replace(change.snapshot, pods=pods), settings), [change.pod])
+        placement = place(Index(replace(change.snapshot, pods=pods), settings), [change.pod], should_stop)
         if where := place_text(placement, change.pod):
             found.append(Help(change=change.words, then=where))
     return tuple(found)

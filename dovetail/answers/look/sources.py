@@ -6,6 +6,7 @@ explanation does without and says so, because people mostly ask when something i
 """
 
 import asyncio
+import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
@@ -16,6 +17,7 @@ from temporalio.service import RPCError
 
 from dovetail.activities.shared.looks.snapshots import whole_snapshot
 from dovetail.answers.failures import CommandFailed
+from dovetail.answers.look.limits import PLACING, SEARCHING, Clock, TimeLimit
 from dovetail.answers.look.pause_words import pause_lines
 from dovetail.answers.look.recording import Recording, read_recording, write_recording
 from dovetail.answers.look.troubles import OwnTrouble
@@ -36,7 +38,7 @@ from dovetail.workflows.converter import UnreadablePayload
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Look:
-    """One look at a cluster. `notes`: what the reader must know about it."""
+    """One look at a cluster. `notes`: what the reader must know about it; `clock`: limits what is planned on it."""
 
     snapshot: Snapshot
     settings: Settings
@@ -48,6 +50,15 @@ class Look:
     state: SchedulerState | None = None  # None: the Scheduler was not asked, or has not answered
     troubles: tuple[OwnTrouble, ...] = ()  # of Dovetail itself
     recent: tuple[Recent, ...] = ()  # what the Scheduler did last, also where it does not answer now
+    clock: Clock = time.monotonic
+
+    def placing(self) -> TimeLimit:
+        """How long it may be looked for places of pods, from now on: as long as in a pass of the Scheduler."""
+        return TimeLimit(self.settings.pass_limit, PLACING, self.clock)
+
+    def searching(self) -> TimeLimit:
+        """The same for nodes that may leave: as long as in a round."""
+        return TimeLimit(self.settings.search_limit, SEARCHING, self.clock)
 
 
 async def look(settings: Settings, file: Path | None) -> Look:

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from typing import Final
 
 from dovetail.answers.explain.pool_words import pools_left_out
+from dovetail.answers.look.limits import TimeLimit
 from dovetail.answers.look.sources import Look
 from dovetail.answers.plan.left import LeftAnswer, left_now
 from dovetail.answers.wording import plural, shown
 from dovetail.disruption.budgets.allowances import allowances
-from dovetail.disruption.choose import NothingToDo, choose
-from dovetail.disruption.rounds import never
+from dovetail.disruption.choose import Choice, NothingToDo, choose
 from dovetail.disruption.simulation.pricing import PriceBook
 from dovetail.lifecycle.unfinished import expired
 from dovetail.lifecycle.unplanned_claims import with_unplanned_as_nodes
@@ -101,13 +101,20 @@ class PlanAnswer:
     second_looks: tuple["SecondLookAnswer", ...] = ()
     budgets: tuple["BudgetAnswer", ...] = ()
     left: LeftAnswer | None = None  # what the rest of consolidation would save; None if not asked for
+    not_reached: int = 0  # waiting pods that there was no time for
+    cut: bool = False  # there was no time to look at every node
 
 
 def plan_now(look: Look) -> PlanAnswer:
     """What would be done on this snapshot."""
     placing = placement_settings(look.settings)
-    plan, placement = plan_provisioning(with_unplanned_as_nodes(look.snapshot), placing, never)
-    choice = choose(look.snapshot, disruption_settings(look.settings), never)
+    first = look.placing()
+    plan, placement = plan_provisioning(with_unplanned_as_nodes(look.snapshot), placing, first)
+    second = look.searching()
+    choice = choose(look.snapshot, disruption_settings(look.settings), second)
+    held_back = _held_back(look, choice, second)
+    cut = second()
+    not_reached = sum(each.count for each in plan.refusals if each.reason == "not_reached")
     nothing = choice if isinstance(choice, NothingToDo) else NothingToDo()
     return PlanAnswer(
         source=look.source,
@@ -123,9 +130,9 @@ def plan_now(look: Look) -> PlanAnswer:
         next_due=nothing.next_due,
         errors=nothing.errors,
         unreadable=tuple(f"{u.kind} {u.name}: {u.field}: {u.message}" for u in look.unreadable),
-        notes=look.notes,
+        notes=(*look.notes, *first.pods_note(not_reached), *([second.note("not every node was looked at")] * cut)),
         pauses=look.pauses,
-        held_back=_held_back(look),
+        held_back=held_back,
         second_looks=tuple(
             SecondLookAnswer(due=held.due, reason=command.reason, nodes=_nodes(command))
             for held in look.held
@@ -133,6 +140,8 @@ def plan_now(look: Look) -> PlanAnswer:
         ),
         budgets=_budgets(look),
         left=left_now(look),
+        not_reached=not_reached,
+        cut=cut,
     )
 
 
@@ -152,14 +161,14 @@ def _budgets(look: Look) -> tuple[BudgetAnswer, ...]:
     )
 
 
-def _held_back(look: Look) -> tuple[str, ...]:
-    """What would be begun now if people held nothing, in words."""
+def _held_back(look: Look, now: Choice, limit: TimeLimit) -> tuple[str, ...]:
+    """What would be begun now if people held nothing, in words. `now`: what is begun as it is."""
     if not pauses(look.snapshot) and not look.snapshot.policies and not look.snapshot.rollouts:
         return ()
     free = without_pauses(look.snapshot)
     waiting = {order.claim.name for order in expired(free)} - {order.claim.name for order in expired(look.snapshot)}
     found = [f"{plural(len(waiting), 'NodeClaim')} past the expireAfter: {shown(sorted(waiting))}"] if waiting else []
-    now, then = (choose(s, disruption_settings(look.settings), never) for s in (look.snapshot, free))
+    then = choose(free, disruption_settings(look.settings), limit)
     if isinstance(then, DisruptionPlan):
         begun = {_nodes(command) for command in now.commands} if isinstance(now, DisruptionPlan) else set()
         left = [command for command in then.commands if _nodes(command) not in begun]

@@ -6,13 +6,14 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from dovetail.answers.failures import CommandFailed
+from dovetail.answers.look.limits import SEARCHING, TimeLimit
 from dovetail.answers.look.recording import Decision, NoRecording, Recording, adapter
 from dovetail.answers.look.sources import Look, look_at
 from dovetail.answers.record.entries import period_of
 from dovetail.answers.replay.recorder import FlightStore, KeptFlight
 from dovetail.answers.wording import moment_text, plural, price_text, shown, wrapped
 from dovetail.disruption.choose import Choice, choose
-from dovetail.disruption.rounds import never
+from dovetail.disruption.rounds import ShouldStop
 from dovetail.messages.plans import DisruptionPlan, ProvisioningPlan
 from dovetail.model.snapshot import Snapshot
 from dovetail.placement.provisioning_plan import plan_provisioning
@@ -92,12 +93,14 @@ async def look_back(settings: Settings, at: str, now: float) -> Look:
 
 
 def replayed(settings: Settings, identity: str, flight: Recording) -> ReplayAnswer:
-    """The decision, made again by the same functions. Here searches have no time limit; the original may have had
-    one."""
+    """The decision, made again by the same functions, for as long as a search for disruption may take."""
     decision = flight.decision
     if decision is None:
         raise CommandFailed(f"{identity}: it is a recorded cluster, of which nothing was decided")
-    again = _decide(flight.over(settings), flight.snapshot, decision)
+    limit = TimeLimit(settings.search_limit, SEARCHING)
+    again = _decide(flight.over(settings), flight.snapshot, decision, limit)
+    if limit():
+        raise CommandFailed(f"{identity}: {limit.note('it may differ from the original for that alone')}")
     before, after = (
         adapter(Decision).dump_python(each, mode="json")["plan"] for each in (decision, replace(decision, plan=again))
     )
@@ -114,10 +117,12 @@ def replayed(settings: Settings, identity: str, flight: Recording) -> ReplayAnsw
     )
 
 
-def _decide(settings: Settings, snapshot: Snapshot, decision: Decision) -> Choice | ProvisioningPlan:
+def _decide(
+    settings: Settings, snapshot: Snapshot, decision: Decision, should_stop: ShouldStop
+) -> Choice | ProvisioningPlan:
     if decision.kind == "disruption":
-        return choose(snapshot, disruption_settings(settings), never)
-    return plan_provisioning(snapshot, placement_settings(settings), never, decision.first)[0]
+        return choose(snapshot, disruption_settings(settings), should_stop)
+    return plan_provisioning(snapshot, placement_settings(settings), should_stop, decision.first)[0]
 
 
 def differing(before: Any, after: Any, path: str = "") -> Iterator[str]:

@@ -83,7 +83,7 @@ class WorkerSource:
 
     async def _looked(self, state: SchedulerState | None, note: str, reads: Kinds = PLACEMENT) -> Look:
         found = await look_now(self.settings, self.opened, state, note, reads)
-        return replace(found, troubles=tuple(self._troubles(found, note)))
+        return replace(found, troubles=tuple(self._troubles(found, note)), clock=self.clock)
 
     async def _scheduler(self) -> tuple[SchedulerState | None, str]:
         """The Scheduler's state; or none, and why."""

@@ -35,6 +35,7 @@ class Computed:
     error: str = ""
 
 
+NO_TIME: Final = Block(why=WhyNot.OUT_OF_TIME, message="No time was left", event=None)
 UNDER_COST: Final = Block(why=WhyNot.UNDER_COST, message="NodePool is under the policy cost", event=None)
 
 
@@ -106,6 +107,8 @@ def simulated(
         return Computed(block=Block(why=WhyNot.DELETING, message="A candidate is leaving", event=None))
     if simulation.failed:
         return Computed(error=simulation.failed)
+    if simulation.unplaced and round_.should_stop():
+        return Computed(block=NO_TIME)  # pods that were not reached are not without a place
     if simulation.unplaced:
         return refused(candidates, WhyNot.PODS_HAVE_NO_PLACE, unplaced_text(simulation))
     return simulation

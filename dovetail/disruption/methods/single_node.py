@@ -10,14 +10,13 @@ from typing import Final
 
 from dovetail.disruption.balanced import moves_of
 from dovetail.disruption.commands import Command, Found, Move, both
-from dovetail.disruption.methods.consolidation import CANT_REPLACE, compute, why_not_consolidatable
+from dovetail.disruption.methods.consolidation import CANT_REPLACE, NO_TIME, compute, why_not_consolidatable
 from dovetail.disruption.methods.emptiness import by_ratio
 from dovetail.disruption.nodes.candidates import Block, Candidate
 from dovetail.disruption.rounds import Method, RemainingAllowances, Round, out_of_budget
 from dovetail.model.reasons.disruption_reasons import DisruptionReason, WhyNot
 from dovetail.notices.notice import Notice
 
-NO_TIME: Final = Block(why=WhyNot.OUT_OF_TIME, message="No time was left", event=None)
 NOT_WORTH_IT: Final = Block(why=WhyNot.SCORE_TOO_LOW, message="Not worth the disturbance", event=None)
 
 

@@ -8,7 +8,7 @@ others.
 from collections.abc import Sequence
 
 from dovetail.disruption.commands import Command, Found
-from dovetail.disruption.methods.consolidation import unplaced_text
+from dovetail.disruption.methods.consolidation import NO_TIME, unplaced_text
 from dovetail.disruption.nodes.candidates import Block, Candidate
 from dovetail.disruption.plan import TOO_LARGE, PlanSize, is_too_large
 from dovetail.disruption.rounds import RemainingAllowances, Round, out_of_budget
@@ -58,6 +58,9 @@ def _take(
         simulation = run.take(candidate)
         if simulation.failed:
             return commands, simulation.failed
+        if simulation.unplaced and round_.should_stop():
+            blocks.append((candidate, NO_TIME))
+            break
         if simulation.unplaced:
             blocks.append((candidate, Block(why=WhyNot.PODS_HAVE_NO_PLACE, message=unplaced_text(simulation))))
             continue

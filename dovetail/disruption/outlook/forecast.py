@@ -12,6 +12,7 @@ from dovetail.disruption.budgets.budgets import UNBOUNDED, judge_budgets, limit_
 from dovetail.disruption.nodes.fleet import Fleet
 from dovetail.disruption.outlook.paces import Paces
 from dovetail.disruption.outlook.waves import Outlook, Supposing, outlook
+from dovetail.disruption.rounds import ShouldStop, never
 from dovetail.disruption.settings import DisruptionSettings
 from dovetail.model.nodes import NodeClaim
 from dovetail.model.permission.beginnings import Cause, by_breaker, by_health, by_rate, by_window, said_in
@@ -49,10 +50,17 @@ class Forecast:
     drift: Outlook
 
 
-def foretell(snapshot: Snapshot, settings: DisruptionSettings, until: float, paces: Paces | None = None) -> Forecast:
-    """Look ahead. `paces`: how long nodes took recently, if the record has it."""
+def foretell(
+    snapshot: Snapshot,
+    settings: DisruptionSettings,
+    until: float,
+    paces: Paces | None = None,
+    should_stop: ShouldStop = never,
+) -> Forecast:
+    """Look ahead. `paces`: how long nodes took recently, if the record has it. `should_stop`: ends the look at
+    drifted nodes."""
     fleet = Fleet(snapshot, settings)
-    drift = outlook(snapshot, settings, until, Supposing(paces=paces or Paces()))
+    drift = outlook(snapshot, settings, until, Supposing(paces=paces or Paces(), should_stop=should_stop))
     found = [
         *_windows(fleet, until),
         *_expiries(fleet, until),

@@ -22,7 +22,7 @@ from dovetail.disruption.nodes.fleet import Fleet, Member
 from dovetail.disruption.outlook.after import Departure, carried_out
 from dovetail.disruption.outlook.paces import Pace, Paces, joins_of
 from dovetail.disruption.outlook.rollouts import RolloutsAhead, StepAhead, moments_of
-from dovetail.disruption.rounds import Attempt, Round, run
+from dovetail.disruption.rounds import Attempt, Round, ShouldStop, never, run
 from dovetail.disruption.settings import DisruptionSettings
 from dovetail.model import names
 from dovetail.model.objects.judging import Unjudged
@@ -94,6 +94,7 @@ class _Play:
     flying: list[tuple[float, str]] = field(default_factory=list)  # until when a node on its way is counted, its pool
     waves: list[WaveOfNodes] = field(default_factory=list)
     rollouts: RolloutsAhead = field(default_factory=RolloutsAhead)
+    should_stop: ShouldStop = never
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,11 +108,12 @@ class _Looked:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Supposing:
     """What an outlook assumes. `paces`: how long nodes took recently; `first`: seconds until anything begins;
-    `approves`: whether people let roll-outs go on as soon as they are asked."""
+    `approves`: whether people let roll-outs go on as soon as they are asked. `should_stop`: ends it."""
 
     paces: Paces = field(default_factory=Paces)
     first: float = 0.0
     approves: bool = False
+    should_stop: ShouldStop = never
 
 
 def outlook(
@@ -123,9 +125,11 @@ def outlook(
     known = replace(given.paces, joins=joins_of(snapshot))
     begins = replace(snapshot, now=snapshot.now + given.first)
     rollouts = RolloutsAhead(approves=given.approves)
-    play = _Play(snapshot=begins, settings=whole, paces=known, rollouts=rollouts)
+    play = _Play(snapshot=begins, settings=whole, paces=known, rollouts=rollouts, should_stop=given.should_stop)
     looked, cut = _look(play), True
     for _ in range(MOST_ROUNDS):
+        if play.should_stop():
+            break
         if any(attempt.found.commands for attempt in looked.attempts):
             _take_wave(play, looked)
         else:
@@ -143,13 +147,13 @@ def _look(play: _Play) -> _Looked:
     pool's budget, its others are left alone until the first of those no longer counts."""
     play.snapshot = play.rollouts.advanced(play.snapshot)
     play.flying = [each for each in play.flying if each[0] > play.snapshot.now]
-    round_ = Round(play.snapshot, play.settings)
+    round_ = Round(play.snapshot, play.settings, play.should_stop)
     if full := _full(play, round_):
         rests = dict(play.snapshot.resting)
         for claim in play.snapshot.claims.values():
             until = full.get(claim.labels.get(names.NODE_POOL, ""), 0.0)
             rests[claim.node_name] = max(until, rests.get(claim.node_name, 0.0))
-        round_ = Round(replace(play.snapshot, resting=rests), play.settings)
+        round_ = Round(replace(play.snapshot, resting=rests), play.settings, play.should_stop)
     return _Looked(round=round_, attempts=tuple(run(method, round_) for method in (STATIC_DRIFT, DRIFT)))
 
 
@@ -324,7 +328,7 @@ def _budget_text(allowance: Allowance | None) -> str:
 
 
 def _unplaced(looked: _Looked, member: Member, block: Block) -> tuple[tuple[str, str], ...]:
-    if block.why is not WhyNot.PODS_HAVE_NO_PLACE:
+    if block.why is not WhyNot.PODS_HAVE_NO_PLACE or looked.round.should_stop():
         return ()
     candidate = _candidate(looked, member.name)
     if candidate is None:

@@ -88,6 +88,11 @@ class RefusedPod:
         return tuple(result)
 
     @property
+    def is_not_reached(self) -> bool:
+        """Whether the pass had no time for it: then nothing is known of where it could go."""
+        return self.reasons == ("not_reached",)
+
+    @property
     def waits_for_reservation(self) -> bool:
         """Whether the pod waits for reserved capacity in a later pass, and is not unschedulable (PLC-186)."""
         return any(refusal.reason == "reserved_offering" for refusal in self.pools)

@@ -4,16 +4,20 @@ Pods of one shape are bound by the same rules: a `ShapeInPass`. Pods of one shap
 resources make the same `Demand`, so what is refused to one is refused to all. A demand that gives up a preference
 becomes another demand. Both belong to one pass; facts about a shape that hold in every pass over a snapshot are shared
 as `ShapeFacts`.
+
+A pod has a relaxed form for each preference that it gives up, and a form takes 10 to 20 kB. They are kept for the next
+pod that is alike, up to a bound: 2,400 pods of sixty preferences each took 3 GiB.
 """
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from dovetail.model.pods import PodShape
 from dovetail.model.scheduling.requirements import Requirement
 from dovetail.placement.constraints.preferences import relaxed
 from dovetail.placement.constraints.topology import Topology
 from dovetail.placement.constraints.topology_groups import DomainGroup, HostGroup, OwnDomainGroup, OwnHostGroup
+from dovetail.placement.constraints.topology_terms import Term, TermBook
 from dovetail.placement.constraints.volumes import Alternatives
 from dovetail.placement.devices.needs import DeviceNeeds
 from dovetail.placement.facts.fit import Fit
@@ -26,6 +30,9 @@ from dovetail.placement.facts.templates import Template
 LoneSpread = tuple[DomainGroup, bool, Requirement | None]
 
 
+MOST_KEPT: Final = 1  # relaxed forms of one index, and of one pass; they are forgotten together
+
+
 class Beyond(NamedTuple):
     """What a pod asks for through other objects: the alternatives of its volumes, and devices."""
 
@@ -33,54 +40,64 @@ class Beyond(NamedTuple):
     devices: DeviceNeeds | None = None
 
 
+class Ground:
+    """What all shapes of one index are judged by, and those of them whose next relaxed form is kept."""
+
+    def __init__(self, pool: NeedsPool, book: TermBook, templates: Sequence[Template], preferences: bool) -> None:
+        self.pool, self.book, self.templates, self.preferences = pool, book, templates, preferences
+        self._keeping: list[ShapeFacts] = []
+
+    def keep(self, facts: "ShapeFacts") -> None:
+        """The shape keeps its next form; all others forget theirs where that is one too many."""
+        if len(self._keeping) >= MOST_KEPT:
+            for each in self._keeping:
+                each.forget()
+            self._keeping.clear()
+        self._keeping.append(facts)
+
+
 class ShapeFacts:
     """What holds for a shape in every pass over a snapshot."""
 
-    __slots__ = (
-        "_next",
-        "alternatives",
-        "devices",
-        "needs",
-        "pod_shape",
-        "pool",
-        "preferences",
-        "strict",
-        "templates",
-        "tolerated",
-    )
+    __slots__ = ("_ground", "_next", "_terms", "alternatives", "devices", "needs", "pod_shape", "strict", "tolerated")
 
-    def __init__(
-        self,
-        shape: PodShape,
-        beyond: "Beyond",
-        pool: NeedsPool,
-        templates: Sequence[Template],
-        preferences: bool,
-    ) -> None:
+    def __init__(self, shape: PodShape, beyond: Beyond, ground: Ground) -> None:
         self.pod_shape = shape
         self.alternatives, self.devices = beyond
-        self.pool = pool
-        self.templates = templates
-        self.preferences = preferences
+        self._ground = ground
         strict = pod_requirements(shape, preferences=False)
-        self.strict = pool.intern(strict)  # PLC-46
-        soft = preferences and shape.preferred_terms
-        self.needs = pool.intern(pod_requirements(shape, preferences=True)) if soft else self.strict
-        self.tolerated = tuple(template.tolerated_by(shape) for template in templates)
+        self.strict = ground.pool.intern(strict)  # PLC-46
+        soft = ground.preferences and shape.preferred_terms
+        self.needs = ground.pool.intern(pod_requirements(shape, preferences=True)) if soft else self.strict
+        self.tolerated = tuple(template.tolerated_by(shape) for template in ground.templates)
         self._next: dict[bool, ShapeFacts | None] = {}
+        self._terms: list[Term] | None = None
+
+    @property
+    def preferences(self) -> bool:
+        """Whether preferences count at all."""
+        return self._ground.preferences
+
+    @property
+    def terms(self) -> list[Term]:
+        """The groups that bind such a pod."""
+        if self._terms is None:
+            self._terms = self._ground.book.owned(self.pod_shape, self.preferences)
+        return self._terms
 
     def relaxed(self, prefer_no_schedule: bool) -> "ShapeFacts | None":
         """The facts about the shape after one step of relaxation (PLC-101)."""
         if prefer_no_schedule not in self._next:
             shape = relaxed(self.pod_shape, prefer_no_schedule=prefer_no_schedule)
+            self._ground.keep(self)
             self._next[prefer_no_schedule] = (
-                None
-                if shape is None
-                else ShapeFacts(
-                    shape, Beyond(self.alternatives, self.devices), self.pool, self.templates, self.preferences
-                )
+                None if shape is None else ShapeFacts(shape, Beyond(self.alternatives, self.devices), self._ground)
             )
         return self._next[prefer_no_schedule]
+
+    def forget(self) -> None:
+        """Keep the next form no longer."""
+        self._next.clear()
 
 
 class Recording:
@@ -139,7 +156,7 @@ class ShapeInPass:
         self.ports = pod_shape.host_ports
         self.plain = not self.ports and facts.devices is None  # a suitable node needs nothing but room
         # Each group with whether it counts such a pod.
-        groups = [(group, group.term.counts(pod_shape)) for group in topology.owned(pod_shape)]
+        groups = [(group, group.term.counts(pod_shape)) for group in topology.owned(facts.terms)]
         groups += [(group, True) for group in topology.repelling(pod_shape)]
         self.hosts: list[OwnHostGroup] = [(g, own) for g, own in groups if isinstance(g, HostGroup)]
         self.domains: list[OwnDomainGroup] = [(g, own) for g, own in groups if isinstance(g, DomainGroup)]
@@ -240,6 +257,9 @@ class Demand:
         return known[2]
 
 
+_Key = tuple[int, tuple[int, ...], bool]
+
+
 class Demands:
     """The demands of one pass, each once."""
 
@@ -247,7 +267,8 @@ class Demands:
         self._topology = topology
         self._prefer_no_schedule = prefer_no_schedule
         self._shapes: dict[ShapeFacts, ShapeInPass] = {}
-        self._demands: dict[tuple[int, tuple[int, ...], bool], Demand] = {}
+        self._demands: dict[_Key, Demand] = {}
+        self._relaxed: list[_Key] = []  # those of them that are relaxed forms
 
     def shape(self, facts: ShapeFacts) -> ShapeInPass:
         """The shape in this pass; its groups are made when it is first asked for."""
@@ -258,7 +279,7 @@ class Demands:
 
     def demand(self, facts: ShapeFacts, wanted: tuple[int, ...], spares_settling: bool) -> Demand:
         """The demand for these amounts by pods of this shape."""
-        key = (id(facts), wanted, spares_settling)
+        key = (id(facts), wanted, spares_settling)  # a demand keeps its facts, so that no others get their identity
         found = self._demands.get(key)
         if found is None:
             found = self._demands[key] = Demand(self.shape(facts), wanted, spares_settling)
@@ -267,10 +288,28 @@ class Demands:
     def relaxed(self, demand: Demand) -> Demand | None:
         """The demand after one step of relaxation, or None if nothing is left to give up."""
         if not demand.next_is_known:
+            if len(self._relaxed) >= MOST_KEPT:
+                self._forget()
             facts = demand.shape.facts.relaxed(self._prefer_no_schedule)
-            demand.next = None if facts is None else self.demand(facts, demand.wanted, demand.spares_settling)
+            demand.next = None if facts is None else self._relaxed_form(facts, demand)
             demand.next_is_known = True
         return demand.next
+
+    def _relaxed_form(self, facts: ShapeFacts, demand: Demand) -> Demand:
+        before = len(self._demands)
+        found = self.demand(facts, demand.wanted, demand.spares_settling)
+        if len(self._demands) > before:
+            self._relaxed.append((id(facts), demand.wanted, demand.spares_settling))
+        return found
+
+    def _forget(self) -> None:
+        """Keep no relaxed form but those that pods were placed with or refused in; what they say is worked out anew
+        where it is asked for again."""
+        for demand in self._demands.values():
+            demand.next, demand.next_is_known = None, False
+        for key in self._relaxed:
+            self._shapes.pop(self._demands.pop(key).shape.facts, None)
+        self._relaxed.clear()
 
 
 def alternatives_as_needs(alternatives: Alternatives, pool: NeedsPool) -> tuple[Needs, ...]:

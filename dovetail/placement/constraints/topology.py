@@ -221,7 +221,6 @@ class Topology:
     ) -> None:
         self.cluster = cluster
         self.book = cluster.book
-        self.preferences = settings.respects_preferences
         self.spread_choices = settings.profile.spread_choices
         self._inverse_know_nodes = settings.profile.inverse_groups_know_nodes
         self.groups: dict[Term, Group] = {}  # ordinary groups, in order of creation
@@ -319,9 +318,9 @@ class Topology:
             if term not in self.cluster.held:
                 self._inverse_terms.add(term)  # last: a term without a group would fail for every pod that it counts
 
-    def owned(self, shape: PodShape) -> list[Group]:
-        """The groups that bind a pod of this shape."""
-        return [self.group(term) for term in self.book.owned(shape, self.preferences)]
+    def owned(self, terms: Iterable[Term]) -> list[Group]:
+        """The groups of these terms, which bind a pod."""
+        return [self.group(term) for term in terms]
 
     def repelling(self, shape: PodShape) -> list[Group]:
         """The inverse groups that keep a pod of this shape away."""

@@ -72,7 +72,6 @@ class TermBook:
         self._spread_identity = spread_identity
         self._known: dict[object, Term] = {}
         self._repelling: dict[PodShape, list[Term]] = {}
-        self._owned: dict[tuple[PodShape, bool], list[Term]] = {}
 
     def _spread(self, constraint: SpreadConstraint, shape: PodShape) -> Term:
         selector = _with_label_keys(constraint, shape.labels)
@@ -128,12 +127,6 @@ class TermBook:
 
     def owned(self, shape: PodShape, preferences: bool) -> list[Term]:
         """The groups that bind a pod of this shape, in upstream's order (PLC-167)."""
-        known = self._owned.get((shape, preferences))
-        if known is None:
-            known = self._owned[shape, preferences] = self._new_owned(shape, preferences)
-        return known
-
-    def _new_owned(self, shape: PodShape, preferences: bool) -> list[Term]:
         found = [
             self._spread(constraint, shape)
             for constraint in shape.spread

@@ -18,7 +18,7 @@ from dovetail.model.snapshot import Snapshot
 from dovetail.model.values.resources import Resources
 from dovetail.placement.buffers.virtual_pods import virtual_pods
 from dovetail.placement.constraints.default_spread import DefaultSpread
-from dovetail.placement.constraints.demands import Beyond, ShapeFacts, alternatives_as_needs
+from dovetail.placement.constraints.demands import Beyond, Ground, ShapeFacts, alternatives_as_needs
 from dovetail.placement.constraints.limits import starting_limits
 from dovetail.placement.constraints.reservations import starting_reservations
 from dovetail.placement.constraints.topology import ClusterCounts
@@ -85,6 +85,7 @@ class Index:
         self.table.measure(self.daemons, self.vector)
         self.needs = NeedsPool()
         self.book = TermBook(snapshot.namespaces, settings.profile.spread_identity)
+        self._ground = Ground(self.needs, self.book, self.templates, settings.respects_preferences)
         self.counts = ClusterCounts(snapshot.nodes, self.table, self.universe, self.book)
         if settings.profile.daemons_are_company:
             self.counts.daemons = tuple(daemon.pod.shape for daemon in self.daemons)
@@ -182,11 +183,7 @@ class Index:
 
     def _new_facts(self, shape: PodShape, alternatives: Alternatives, devices: DeviceNeeds | None = None) -> ShapeFacts:
         return ShapeFacts(
-            within_reason(shape),
-            Beyond(alternatives_as_needs(alternatives, self.needs), devices),
-            self.needs,
-            self.templates,
-            self.settings.respects_preferences,
+            within_reason(shape), Beyond(alternatives_as_needs(alternatives, self.needs), devices), self._ground
         )
 
     def waiting(self) -> WaitingPods:

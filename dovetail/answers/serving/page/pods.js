@@ -2,9 +2,9 @@
 import { make, put, soft, failed, when, plural, count, toPod, toPool, toNode, typed, table } from "./dom.js";
 import { ask } from "./ask.js";
 
-const WORDS = { new_node: "a new node", existing_node: "a node that is there", spoken_for: "on its way", place_kept: "on its way", refused: "no place",
+const WORDS = { new_node: "a new node", existing_node: "a node that is there", spoken_for: "on its way", place_kept: "on its way", refused: "no place", not_reached: "not reached",
   waits_for_reservation: "waits for a reservation", ignored: "left alone", with_scheduler: "with the kube-scheduler" };
-const TONES = { refused: "needs", waits_for_reservation: "waits", ignored: "waits", new_node: "goes", existing_node: "goes", spoken_for: "goes", place_kept: "goes" };
+const TONES = { refused: "needs", not_reached: "waits", waits_for_reservation: "waits", ignored: "waits", new_node: "goes", existing_node: "goes", spoken_for: "goes", place_kept: "goes" };
 export async function showPods() {
   put("pods", soft("asking …"));
   try {
