@@ -54,7 +54,7 @@ from dovetail.activities.termination.begin_and_end_departure import BeginAndEndD
 from dovetail.activities.termination.drain_node import DrainNode, DrainPorts, EvictionLimits
 from dovetail.activities.termination.eviction_pace import EvictionPace
 from dovetail.activities.termination.evictor import Evictor
-from dovetail.activities.termination.holds import Holds
+from dovetail.activities.termination.holds import HoldPorts, Holds
 from dovetail.activities.termination.mover import Mover
 from dovetail.activities.termination.owner_turns import OwnerTurns
 from dovetail.activities.termination.terminate_instance import TerminateInstance
@@ -198,7 +198,7 @@ class Wiring:
     def holds(self) -> Holds:
         """Keeps the clock of everything that holds a drain."""
         w = self.world
-        return Holds(w.claims, w.notices, w.view, self.now)
+        return Holds(HoldPorts(claims=w.claims, pods=w.pods, notices=w.notices, lookups=w.view), self.now)
 
     @cached_property
     def places(self) -> KeptPlaces:

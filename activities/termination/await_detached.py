@@ -32,6 +32,7 @@ from dovetail.telemetry.log import departures
 from dovetail.telemetry.metrics.karpenters.lifecycle import node_drained
 from dovetail.termination.attachments import holding, volume_claim_keys
 from dovetail.termination.deadline import deadline_of, tighter, written_deadline
+from dovetail.termination.forced import deadline_through
 from dovetail.termination.ladder import DrainHold, began_at, drain_reason
 
 
@@ -65,7 +66,7 @@ class AwaitDetached:
         written, memory = "", HoldMemory()
         async for _ in looks(self.pause):
             claim = await self.known.find(departure.claim)
-            deadline = deadline if claim is None else tighter(deadline, written_deadline(claim))
+            deadline = tighter(deadline, _written(claim))
             held = self._held(departure)
             names = ", ".join(attachment.name for attachments in held.values() for attachment in attachments)
             if not names:
@@ -131,3 +132,8 @@ class AwaitDetached:
             found = self.lookups.node(node)
             if attachments and found is not None:
                 await self.notices.publish(awaiting_detachment(found, tuple(a.name for a in attachments)))
+
+
+def _written(claim: NodeClaim | None) -> float | None:
+    """The node's deadline as it is written now, or that of a force which was meant for its volumes."""
+    return None if claim is None else deadline_through(claim, Blocker.VOLUMES_ATTACHED, written_deadline(claim))

@@ -3,7 +3,7 @@
 Nothing here matters after a restart: only how long each pod is left alone, and the texts for people.
 """
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -11,15 +11,13 @@ from dovetail.activities.shared.waits.repeated_looks import longest_pause
 from dovetail.activities.termination.evictor import EvictionOutcome, EvictionRequest
 from dovetail.activities.termination.holds import HoldMemory
 from dovetail.model.nodes import NodeClaim
-from dovetail.model.objects.judging import Judging, Unjudged
 from dovetail.model.objects.workloads import PodDisruptionBudget
 from dovetail.model.pods import Pod
 from dovetail.model.rules.drain_rules import Blocker
-from dovetail.model.rules.pod_rules import is_protected
 from dovetail.placement.pdbs import PdbIndex
 from dovetail.termination import timing
 from dovetail.termination.evictions import Evictions
-from dovetail.termination.ladder import DrainHold
+from dovetail.termination.ladder import DrainHold, may_be_protected
 
 NAMED: Final = 5  # pods by name in the progress
 
@@ -144,9 +142,8 @@ class DrainMemory:
             blockers=blockers,
             reason=reason,
             says=whole.get(first) or ", ".join(pod.key for pod in held[:NAMED]),
-            pods=waiting,
             held=held,
-            protected=_may_be_protected(waiting, now),
+            protected=may_be_protected(waiting, now),
         )
 
     def _describe_pod(self, pod: Pod, protected: bool) -> str:
@@ -156,10 +153,3 @@ class DrainMemory:
             return f"{pod.key} (do-not-disrupt)"
         why = self.why.get(pod.uid)
         return f"{pod.key} ({why})" if why else pod.key
-
-
-def _may_be_protected(pods: Iterable[Pod], now: float) -> bool:
-    """Whether one of them asks not to be disrupted, or cannot be judged."""
-    judging = Judging()
-    found = [judging.judge(pod, "drain", is_protected, pod, now) for pod in pods]
-    return any(each is True or isinstance(each, Unjudged) for each in found)

@@ -33,6 +33,7 @@ from dovetail.model.nodes import Node, NodeClaim
 from dovetail.model.objects.judging import Judging
 from dovetail.model.permission.pauses import Activity
 from dovetail.model.pods import Pod
+from dovetail.model.rules.drain_rules import Blocker
 from dovetail.model.values.time import format_time
 from dovetail.notices.claims import claim_deadline, unreadable_deadline
 from dovetail.notices.faults import unjudged_notices
@@ -44,8 +45,9 @@ from dovetail.ports.failures import Failure, NotReadable
 from dovetail.ports.objects import NodeClaims, Nodes, Notices, Pods
 from dovetail.ports.view import ClusterLookups, PauseLookups
 from dovetail.termination import announced, timing
-from dovetail.termination import deadline as deadlines
+from dovetail.termination import deadline as of_node
 from dovetail.termination.evictions import Evictions, plan_evictions
+from dovetail.termination.forced import Deadlines, forced_of
 from dovetail.termination.hooks import words_of
 from dovetail.termination.ladder import began_at, clock_of, drain_reason
 from dovetail.termination.owner_share import waits_for_turn
@@ -109,27 +111,27 @@ class DrainNode:
                 return DrainOutcome(message="the instance is gone", instance_gone=True)
             if not await self._sees_claim(departure, memory):
                 continue
-            deadline, may_end = await self._deadline(departure, memory), self._is_minimum_over(departure, memory)
+            deadlines, may_end = await self._deadlines(departure, memory), self._is_minimum_over(departure, memory)
             memory.by_turns = self._is_by_turns(departure, nodes, memory)
             memory.paused = self._why_paused(departure) if memory.by_turns else ""
-            memory.hooked = self._why_hooked(deadline, memory)
+            memory.hooked = self._why_hooked(deadlines.node, memory)
             try:
-                evictions = await self._evictions(nodes, deadline, ask_server=may_end)
+                evictions = await self._evictions(nodes, deadlines, ask_server=may_end)
             except NotReadable as failure:
                 await self._say_draining(nodes, departure, memory)
-                if deadline is not None and self.now() > deadline + timing.OVERDUE:
+                if deadlines.node is not None and self.now() > deadlines.node + timing.OVERDUE:
                     return DrainOutcome(message=f"the deadline has passed; one pod could not be read: {failure}")
                 await self._wait_for_unreadable(departure, failure)
                 continue
             waited_for = [node for node in nodes if evictions[node.name].waiting]
             await self._say_draining(waited_for, departure, memory)
-            moved = await self._end_moves(nodes, deadline)
+            moved = await self._end_moves(nodes, deadlines.first)
             may_end = may_end and moved and not memory.hooked
             if may_end and not any(of_node.waiting for of_node in evictions.values()):
                 return await self._drained(departure, memory)
             for node in nodes:
-                left = await self._without_moved(node, evictions[node.name], departure, deadline, memory)
-                await self._carry_out(left, departure, deadline, memory)
+                left = await self._without_moved(node, evictions[node.name], departure, deadlines.first, memory)
+                await self._carry_out(left, departure, deadlines, memory)
                 await self._publish_slow_drain(node.name, evictions[node.name], memory)
             await self._look_at_holds(nodes, evictions, memory)
             report(memory.describe(evictions))
@@ -194,19 +196,22 @@ class DrainNode:
         return nodes_left(self.lookups, departure)
 
     async def _evictions(
-        self, nodes: Iterable[Node], deadline: float | None, *, ask_server: bool
+        self, nodes: Iterable[Node], deadlines: Deadlines, *, ask_server: bool
     ) -> Mapping[str, Evictions]:
         """The evictions by the cache; if that shows no pod any more, by the API server, before "drained" is
         answered."""
-        cached = {n.name: plan_evictions(self.lookups.pods_on(n.name), deadline, self.now()) for n in nodes}
+        cached = {node.name: self._planned(self.lookups.pods_on(node.name), deadlines) for node in nodes}
         if any(of_node.waiting for of_node in cached.values()) or not ask_server:
             return cached
-        return {node.name: await self._live_evictions(node, deadline) for node in nodes}
+        return {node.name: await self._live_evictions(node, deadlines) for node in nodes}
 
-    async def _live_evictions(self, node: Node, deadline: float | None) -> Evictions:
+    def _planned(self, pods: tuple[Pod, ...], deadlines: Deadlines) -> Evictions:
+        return plan_evictions(pods, deadlines.node, self.now(), deadlines.of_force)
+
+    async def _live_evictions(self, node: Node, deadlines: Deadlines) -> Evictions:
         """The evictions by the API server. Pods that only it shows may be those of another Node that has just taken the
         name."""
-        found = plan_evictions(await self.pods.list_on(node.name), deadline, self.now())
+        found = self._planned(await self.pods.list_on(node.name), deadlines)
         live = await self.nodes.read(node.name) if found.waiting else node
         return found if live is not None and live.uid == node.uid else Evictions()
 
@@ -217,21 +222,23 @@ class DrainNode:
         await self.pause(timing.UNREADABLE_LOOK)
 
     async def _carry_out(
-        self, evictions: Evictions, departure: Departure, deadline: float | None, memory: DrainMemory
+        self, evictions: Evictions, departure: Departure, deadlines: Deadlines, memory: DrainMemory
     ) -> None:
         """Everything that is due, side by side."""
         now, pool, reason = self.now(), departure.claim.pool, departure.reason
         self._look_at_budgets(evictions, memory)
         asked = () if memory.paused or memory.hooked else evictions.evict
-        due = [pod for pod in asked if memory.is_due(pod, now) and self._has_turn(pod, deadline, memory)]
+        due = [pod for pod in asked if memory.is_due(pod, now) and self._has_turn(pod, deadlines.first, memory)]
         requests = [self.evictor.evict(pod, memory.request(pod, pool, reason)) for pod in due]
-        if deadline is not None:
-            forced = [pod for pod in evictions.force if memory.is_due_by_force(pod, now)]
-            memory.forced |= {pod.uid for pod in forced}
-            requests += [self.evictor.force(pod, deadline, reason) for pod in forced]
-            due += forced
-            for pod in forced:
-                self.turns.take(pod, waits=False)
+        let_go = evictions.let_go if _passes_hooks(deadlines, memory) else ()
+        by_when = [(pod, deadlines.node) for pod in evictions.force] + [(pod, None) for pod in let_go]
+        by_when = [(pod, deadline) for pod, deadline in by_when if memory.is_due_by_force(pod, now)]
+        requests += [self.evictor.force(pod, deadline, reason) for pod, deadline in by_when]
+        forced = [pod for pod, _ in by_when]
+        memory.forced |= {pod.uid for pod in forced}
+        due += forced
+        for pod in forced:
+            self.turns.take(pod, waits=False)
         for pod, outcome in zip(due, await asyncio.gather(*requests), strict=True):
             memory.note(pod, outcome, self.now())
             if not outcome.leaving:
@@ -295,21 +302,21 @@ class DrainNode:
         held = LeavingClaim(claim=claim, began=began_at(claim), nodes=tuple(nodes), hold=hold)
         await self.holds.look(held, memory.holds)
 
-    async def _deadline(self, departure: Departure, memory: DrainMemory) -> float | None:
+    async def _deadlines(self, departure: Departure, memory: DrainMemory) -> Deadlines:
         """The deadline that was fixed at the start; an earlier one that was written since counts, a later one does not
-        (DUR-30)."""
+        (DUR-30). And what forces the drain, if something does."""
         claim = memory.claim
         if claim is None:
-            return departure.deadline
-        unreadable = deadlines.unreadable_deadline(claim)
+            return Deadlines(node=departure.deadline)
+        unreadable = of_node.unreadable_deadline(claim)
         if unreadable is not None:
             await self.notices.publish(unreadable_deadline(claim, unreadable))
-        deadline = deadlines.tighter(departure.deadline, deadlines.written_deadline(claim))
+        deadline = of_node.tighter(departure.deadline, of_node.written_deadline(claim))
         if deadline is not None:
             moment = format_time(deadline)
-            of_nodes = [node_deadline(node, moment) for node in self._nodes(departure)]
-            await self.notices.publish(claim_deadline(claim, moment), *of_nodes)
-        return deadline
+            on_nodes = [node_deadline(node, moment) for node in self._nodes(departure)]
+            await self.notices.publish(claim_deadline(claim, moment), *on_nodes)
+        return Deadlines(node=deadline, forced=forced_of(claim))
 
     def _is_minimum_over(self, departure: Departure, memory: DrainMemory) -> bool:
         """TRM-17: three seconds since the taint, otherwise since the claim's condition. A node without a claim waits
@@ -343,6 +350,12 @@ class DrainNode:
         if node is None or not evictions.waiting or self.now() - memory.started < timing.SLOW_DRAIN:
             return
         await self.notices.publish(failed_draining(node, memory.why_held or _waiting(len(evictions.waiting))))
+
+
+def _passes_hooks(deadlines: Deadlines, memory: DrainMemory) -> bool:
+    """Whether pods leave a drain that is forced: not while a hook holds it that the force was not meant for."""
+    forced = deadlines.forced
+    return not memory.hooked or (forced is not None and Blocker.HOOK_WAITS in forced.through)
 
 
 def _is_hooked_later(claim: NodeClaim | None) -> bool:

@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 from dovetail.activities.termination.eviction_pace import EvictionPace
 from dovetail.model.pods import Pod
 from dovetail.model.rules.drain_rules import Blocker
+from dovetail.notices.notice import Notice
 from dovetail.notices.pods import deleted_by_force, evicted
 from dovetail.ports.failures import Failure
 from dovetail.ports.objects import Notices, Pods
@@ -61,9 +62,14 @@ class Evictor:
         await self.pace.wait(request.pool, repeated=request.repeated)
         return await to_the_end(self._evict(pod, request))
 
-    async def force(self, pod: Pod, deadline: float, reason: str) -> EvictionOutcome:
-        """Delete it with what is left of the deadline (TRM-27). Not at the shared pace: a deadline does not wait."""
-        return await to_the_end(self._force(pod, deadline, reason))
+    async def force(self, pod: Pod, deadline: float | None, reason: str) -> EvictionOutcome:
+        """Delete it with what is left of the node's deadline (TRM-27); without one, because the drain is forced, with
+        its own grace. Not at the shared pace: a deadline does not wait."""
+        if deadline is None:
+            notice = deleted_by_force(pod, max(pod.own_grace, 1), "because the drain of its node is forced")
+            return await to_the_end(self._force(pod, max(pod.own_grace, 1), notice, reason))
+        grace = forced_grace(deadline, self.now())
+        return await to_the_end(self._force(pod, grace, deleted_by_force(pod, grace), reason))
 
     async def _evict(self, pod: Pod, request: EvictionRequest) -> EvictionOutcome:
         try:
@@ -89,9 +95,8 @@ class Evictor:
             pod_drained(request.reason)
             await self.notices.publish(evicted(pod, request.reason))
 
-    async def _force(self, pod: Pod, deadline: float, reason: str) -> EvictionOutcome:
-        grace = forced_grace(deadline, self.now())
-        await self.notices.publish(deleted_by_force(pod, grace))
+    async def _force(self, pod: Pod, grace: int, notice: Notice, reason: str) -> EvictionOutcome:
+        await self.notices.publish(notice)
         try:
             await self.pods.delete(pod, grace)
         except Failure as failure:

@@ -6,23 +6,27 @@ never fails because of this; what could not be written is written by the next lo
 """
 
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from dovetail.activities.shared.writes.revisions import revise_claim
 from dovetail.model import names
 from dovetail.model.nodes import Node, NodeClaim
+from dovetail.model.pods import Pod
 from dovetail.model.rules.drain_rules import Blocker, DrainRules, Level, hook_rules
 from dovetail.model.values.time import format_time
 from dovetail.notices.cancels import cancel_too_late
 from dovetail.notices.holds import decided, denied_too_late, drain_asks, drain_forced, drain_held, not_decided
 from dovetail.notices.notice import Notice
 from dovetail.ports.failures import Failure
-from dovetail.ports.objects import MetadataChange, NodeClaims, Notices
+from dovetail.ports.objects import MetadataChange, NodeClaims, Notices, Pods
 from dovetail.ports.view import DrainLookups
 from dovetail.telemetry.metrics.ours.holds import escalated
+from dovetail.termination.evictions import plan_evictions
+from dovetail.termination.forced import Forced, deadline_through, forced_of, renewed, with_forced
 from dovetail.termination.hooks import Hook, HookTerms, denial, holding
 from dovetail.termination.ladder import (
+    AFTER_THE_PODS,
     HELD_AFTER,
     Decision,
     DrainHold,
@@ -31,7 +35,9 @@ from dovetail.termination.ladder import (
     coming,
     decision_of,
     forced_deadline,
+    forced_through,
     ladder_words,
+    may_be_protected,
     new_clock,
     steps,
     waits_until,
@@ -52,7 +58,8 @@ class HoldMemory:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeavingClaim:
-    """A claim that leaves: since when this part of its departure lasts, its Nodes, and what holds it now."""
+    """A claim that leaves: since when this part of its departure lasts, its Nodes, and what holds it now; None where
+    nothing does that takes a while, as between an eviction and its news."""
 
     claim: NodeClaim
     began: float | None
@@ -60,16 +67,28 @@ class LeavingClaim:
     hold: DrainHold | None = None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HoldPorts:
+    """What it reads and writes. `pods`: what a force concerns is read live, since it cannot be undone."""
+
+    claims: NodeClaims
+    pods: Pods
+    notices: Notices
+    lookups: DrainLookups
+
+
 class Holds:
     """The clock and what follows from it."""
 
-    def __init__(self, claims: NodeClaims, notices: Notices, lookups: DrainLookups, now: Callable[[], float]) -> None:
-        self.claims, self.notices, self.lookups, self.now = claims, notices, lookups, now
+    def __init__(self, ports: HoldPorts, now: Callable[[], float]) -> None:
+        self.claims, self.pods, self.notices, self.lookups = ports.claims, ports.pods, ports.notices, ports.lookups
+        self.now = now
 
     def hooks(self, claim: NodeClaim, prefix: str, since: float, deadline: float | None) -> tuple[Hook, ...]:
         """The hooks of that kind that hold the claim now."""
         if not any(key.startswith(prefix) for key in claim.annotations):
             return ()
+        deadline = deadline_through(claim, Blocker.HOOK_WAITS, deadline)
         terms = HookTerms(
             since=since, rules=hook_rules(self._rules(claim)), deadline=deadline, waits_until=waits_until(claim)
         )
@@ -110,10 +129,25 @@ class Holds:
         memory.words = ladder_words(clock, ladder)
         due = [level for moment, level in coming(clock, ladder) if moment <= now]
         for level in due:
-            written = await self._reach(held, hold, level)
+            forced = await self._meant(held, hold, rules) if level is Level.FORCE else None
+            if level is Level.FORCE and forced is None:
+                continue
+            written = await self._reach(held, hold, level, forced)
             if written is not None:
                 escalated(level)
                 await self.notices.publish(*self._notices(replace(held, claim=written), hold, level, memory.words))
+
+    async def _meant(self, held: LeavingClaim, hold: DrainHold, rules: Sequence[DrainRules]) -> Forced | None:
+        """What the policies force, by the pods that are live now; None where one of these is not meant."""
+        pods = await self._left_on(held.nodes)
+        through = forced_through(rules, replace(hold, protected=may_be_protected(pods, self.now())))
+        return Forced(deadline=forced_deadline(pods, self.now()), through=through) if through else None
+
+    async def _left_on(self, nodes: Iterable[Node]) -> tuple[Pod, ...]:
+        """The pods that must still leave. A Failure where one cannot be read, or nobody answers: then nothing is forced
+        yet."""
+        found = [plan_evictions(await self.pods.list_on(node.name), None, self.now()) for node in nodes]
+        return tuple(pod for of_node in found for pod in of_node.waiting)
 
     async def _start(self, held: LeavingClaim, blocker: Blocker, since: float) -> None:
         """Write the moment of the question, once. A decision from before it does not answer it: that decision might be
@@ -124,11 +158,14 @@ class Holds:
             if known is not None and known.blocker is blocker:
                 return None
             stale = dict.fromkeys((names.DECISION, names.DECISION_BY)) if known is None else {}
-            return MetadataChange(annotations={**new_clock(blocker, max(since, held.began or since)), **stale})
+            clock = new_clock(blocker, max(since, held.began or since))
+            return MetadataChange(annotations={**clock, **stale, **renewed(live)})
 
         await revise_claim(self.claims, held.claim, change)
 
-    async def _reach(self, held: LeavingClaim, hold: DrainHold, level: Level) -> NodeClaim | None:
+    async def _reach(
+        self, held: LeavingClaim, hold: DrainHold, level: Level, forced: Forced | None
+    ) -> NodeClaim | None:
         """The claim with the next level written, if this look wrote it and so may publish it."""
         written = False
 
@@ -139,17 +176,11 @@ class Holds:
             if clock is None or clock.blocker is not hold.blocker or level in clock.levels:
                 return None
             written = True
-            annotations = with_level(clock, level)
-            if level is Level.FORCE:
-                annotations.update(self._deadline(live, hold))
-            return MetadataChange(annotations=annotations)
+            more = {} if forced is None else with_forced(live, forced)
+            return MetadataChange(annotations={**with_level(clock, level), **more})
 
         found = await revise_claim(self.claims, held.claim, change)
         return found if written else None
-
-    def _deadline(self, claim: NodeClaim, hold: DrainHold | None) -> dict[str, str | None]:
-        deadline = forced_deadline(claim, hold.pods if hold is not None else (), self.now())
-        return {} if deadline is None else {names.TERMINATION_DEADLINE: deadline}
 
     def _notices(self, held: LeavingClaim, hold: DrainHold, level: Level, words: str) -> Iterable[Notice]:
         words = f"{words}: {hold.says}" if hold.says else words
@@ -159,7 +190,8 @@ class Holds:
             case Level.ASK:
                 return drain_asks(held.nodes, held.claim, words)
             case Level.FORCE:
-                return drain_forced(held.nodes, words, held.claim.annotations[names.TERMINATION_DEADLINE])
+                forced = forced_of(held.claim)
+                return drain_forced(held.nodes, words, forced.words if forced is not None else "")
 
     async def _deny(self, held: LeavingClaim) -> None:
         """Publish that a hook denies too late, once the claim is deleted. Before that, upkeep calls the disruption off,
@@ -169,15 +201,17 @@ class Holds:
             await self.notices.publish(denied_too_late(held.claim, hook.words))
 
     async def _decide(self, held: LeavingClaim, decision: Decision) -> None:
-        """Remove the answer together with writing what follows from it; an Event says what that is."""
+        """Remove the answer together with writing what follows from it; an Event says what that is. A force waits until
+        the pods that it concerns are known."""
         said: Notice | None = None
+        pods = await self._left_on(held.nodes) if decision.do == "force" else ()
 
         def change(live: NodeClaim) -> MetadataChange | None:
             nonlocal said
             said = None
             if decision_of(live) != decision:
                 return None
-            annotations, said = self._follows(live, held, decision)
+            annotations, said = self._follows(live, held, decision, pods)
             return MetadataChange(annotations={names.DECISION: None, names.DECISION_BY: None, **annotations})
 
         found = await revise_claim(self.claims, held.claim, change)
@@ -185,7 +219,7 @@ class Holds:
             await self.notices.publish(said)
 
     def _follows(
-        self, claim: NodeClaim, held: LeavingClaim, decision: Decision
+        self, claim: NodeClaim, held: LeavingClaim, decision: Decision, pods: tuple[Pod, ...]
     ) -> tuple[dict[str, str | None], Notice]:
         clock = clock_of(claim, held.began)
         match decision.do:
@@ -200,13 +234,26 @@ class Holds:
                 return order, decided(claim, decision.words, "its disruption is called off")
             case "cancel":
                 return {}, cancel_too_late(claim, decision.words)
-            case "force" if held.hold is not None and held.hold.protected:
-                why = f"a pod asks not to be disrupted: take {names.DO_NOT_DISRUPT} off it"
-                return {}, not_decided(claim, decision.words, why)
             case "force":
-                forced = with_level(clock, Level.FORCE) if clock is not None else {}
-                annotations = {**forced, **self._deadline(claim, held.hold)}
-                words = "its pods leave within their own grace periods"
-                return annotations, decided(claim, decision.words, words)
+                return self._force(claim, held, decision, pods)
             case _:
                 return {}, not_decided(claim, decision.words, "it is none of force, wait 6h and cancel")
+
+    def _force(
+        self, claim: NodeClaim, held: LeavingClaim, decision: Decision, pods: tuple[Pod, ...]
+    ) -> tuple[dict[str, str | None], Notice]:
+        """It is meant for what the person was asked about and for what they name. It does not end a wait for hooks or
+        volumes that has begun since the question."""
+        clock, holds = clock_of(claim, held.began), held.hold.blockers if held.hold is not None else frozenset()
+        through = decision.through | ({clock.blocker} if clock is not None else set())
+        if may_be_protected(pods, self.now()):
+            why = f"a pod asks not to be disrupted: take {names.DO_NOT_DISRUPT} off it"
+            return {}, not_decided(claim, decision.words, why)
+        unasked = [blocker for blocker in AFTER_THE_PODS if blocker in holds and blocker not in through]
+        if unasked:
+            return {}, not_decided(
+                claim, decision.words, f"it is held now by {unasked[0].words}: `force {unasked[0]}` is meant for that"
+            )
+        forced = Forced(deadline=forced_deadline(pods, self.now()), through=through & (holds | decision.through))
+        annotations = {**(with_level(clock, Level.FORCE) if clock is not None else {}), **with_forced(claim, forced)}
+        return annotations, decided(claim, decision.words, forced.words)

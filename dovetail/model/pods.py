@@ -169,6 +169,11 @@ class Pod:
     annotations: Mapping[str, str] | None = None  # only those that rules read; None for most pods
 
     @property
+    def own_grace(self) -> int:
+        """Seconds that it has to end: what Kubernetes gives to one that names none."""
+        return 30 if self.grace_seconds is None else self.grace_seconds
+
+    @property
     def asks_to_stay(self) -> bool:
         """Whether one of its annotations may keep its node; pod_rules.protection says whether it does."""
         return self.do_not_disrupt is not None or self.disruption_window is not None

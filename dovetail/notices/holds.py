@@ -48,10 +48,10 @@ def drain_asks(nodes: Iterable[Node], claim: NodeClaim, words: str) -> Iterator[
         yield notice_about(node, "DrainAsks", message, "Warning", distinct=words)
 
 
-def drain_forced(nodes: Iterable[Node], words: str, deadline: str) -> Iterator[Notice]:
-    """The ladder has set a deadline."""
+def drain_forced(nodes: Iterable[Node], words: str, reach: str) -> Iterator[Notice]:
+    """The ladder forces it. `reach`: by when, and what it does not end."""
     for node in nodes:
-        message = f"Its drain is {words}: all pods will be deleted by {deadline}"
+        message = f"Its drain is {words}: {reach}"
         yield notice_about(node, "DrainForced", message, "Warning", distinct=words)
 
 

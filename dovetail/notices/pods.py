@@ -19,11 +19,11 @@ def evicted(pod: Pod, reason: str) -> Notice:
     return _of(pod, "Normal", "Evicted", f"Evicted pod: {reason}")
 
 
-def deleted_by_force(pod: Pod, grace: int) -> Notice:
-    """Its own grace period does not fit before the node's deadline (EVT-2)."""
+def deleted_by_force(pod: Pod, grace: int, why: str = "to meet the node's termination time") -> Notice:
+    """Its own grace period does not fit before the node's deadline (EVT-2), or the drain is forced."""
     own = "none of its own" if pod.grace_seconds is None else f"{pod.grace_seconds} seconds of its own"
     text = (
-        f"Deleted the pod to meet the node's termination time, granted {grace} seconds of grace-period ({own}); "
+        f"Deleted the pod {why}, granted {grace} seconds of grace-period ({own}); "
         "PDBs and do-not-disrupt do not hold it any longer"
     )
     return _of(pod, "Normal", "Disrupted", text)

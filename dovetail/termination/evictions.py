@@ -20,36 +20,44 @@ SYSTEM_PRIORITY: Final = 2_000_000_000
 class Evictions:
     """What one look at a node's pods asks for. Pods are in order of their keys."""
 
-    force: tuple[Pod, ...] = ()  # delete, with what is left of the deadline
+    force: tuple[Pod, ...] = ()  # delete, with what is left of the node's deadline
+    let_go: tuple[Pod, ...] = ()  # delete, each with its own grace: the drain is forced
     evict: tuple[Pod, ...] = ()  # ask for an eviction
     protected: tuple[Pod, ...] = ()  # of the tier that leaves now, but they ask not to be disrupted
     waiting: tuple[Pod, ...] = ()  # everything that holds the node, these included
     unjudged: tuple[Unjudged, ...] = ()  # what is wrong with pods that cannot be judged: they hold the node too
 
 
-def plan_evictions(pods: tuple[Pod, ...], deadline: float | None, now: float) -> Evictions:
+def plan_evictions(pods: tuple[Pod, ...], deadline: float | None, now: float, forced: float | None = None) -> Evictions:
     """The evictions of a node with these pods. A pod that cannot be judged is not evicted, since it may be protected:
-    it holds the node until it is gone, or until the deadline has passed."""
+    it holds the node until it is gone, or until a deadline has passed. `forced`: by when pods have left a drain that is
+    forced; that takes no second of their grace, and leaves alone what terminates already."""
     judging = Judging()
     waiting: list[Pod] = []
     force: list[Pod] = []
+    let_go: list[Pod] = []
     leaving: list[tuple[int, Pod, bool]] = []
     for pod in sorted(pods, key=lambda pod: (pod.key, pod.uid)):
-        found = judging.judge(pod, "drain", _judge, pod, deadline, now)
+        found = judging.judge(pod, "drain", _judge, pod, deadline, forced, now)
         if found is None:
             continue
         waiting.append(pod)
         if isinstance(found, Unjudged):
             if deadline is not None and now > deadline:
                 force.append(pod)
+            elif forced is not None and now > forced and pod.deleting_since is None:
+                let_go.append(pod)
         elif found.force:
             force.append(pod)
+        elif found.let_go:
+            let_go.append(pod)
         else:
             leaving.append((found.tier, pod, found.protected))
     first = min((of_pod for of_pod, _, _ in leaving), default=0)
     asked = [(pod, held) for of_pod, pod, held in leaving if of_pod == first and pod.deleting_since is None]
     return Evictions(
         force=tuple(force),
+        let_go=tuple(let_go),
         evict=tuple(pod for pod, held in asked if not held),
         protected=tuple(pod for pod, held in asked if held),
         waiting=tuple(waiting),
@@ -62,15 +70,21 @@ class _Judged:
     """What holds of one pod that delays the drain."""
 
     force: bool
+    let_go: bool
     tier: int
     protected: bool
 
 
-def _judge(pod: Pod, deadline: float | None, now: float) -> _Judged | None:
+def _judge(pod: Pod, deadline: float | None, forced: float | None, now: float) -> _Judged | None:
     """How the pod leaves; None: it does not delay the drain."""
     if not awaits_eviction(pod, now):
         return None
-    return _Judged(force=must_force(pod, deadline, now), tier=tier(pod), protected=is_protected(pod, now))
+    return _Judged(
+        force=must_force(pod, deadline, now),
+        let_go=pod.deleting_since is None and must_force(pod, forced, now),
+        tier=tier(pod),
+        protected=is_protected(pod, now),
+    )
 
 
 def must_force(pod: Pod, deadline: float | None, now: float) -> bool:

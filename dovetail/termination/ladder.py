@@ -12,16 +12,18 @@ from typing import Final
 
 from dovetail.model import names
 from dovetail.model.nodes import NodeClaim
+from dovetail.model.objects.judging import Judging, Unjudged
 from dovetail.model.pods import Pod
 from dovetail.model.reasons.endings import ended_of
 from dovetail.model.rules.drain_rules import NAMED_ONLY, Blocker, DrainRules, Escalation, Level, hook_rules
+from dovetail.model.rules.pod_rules import is_protected
 from dovetail.model.values.durations import DurationError, parse_seconds
 from dovetail.model.values.time import format_time, time_or_none
-from dovetail.termination.deadline import written_deadline
+from dovetail.termination.deadline import is_forced_by_older
 
 HELD_AFTER: Final = 60.0  # seconds for which the same thing must have held a drain
-OWN_GRACE: Final = 30.0  # of a pod that names no grace period: what Kubernetes gives it
 LONGEST_WAIT: Final = 30 * 86_400.0
+AFTER_THE_PODS: Final = (Blocker.HOOK_WAITS, Blocker.VOLUMES_ATTACHED)  # waits that a force must be meant for
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,13 +43,12 @@ class HeldSince:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DrainHold:
-    """What holds a drain now. `pods`: all that it waits for; `protected`: whether one of them asks not to be disrupted;
-    `held`: the pods that notices name; `reason`: why the node leaves."""
+    """What holds a drain now. `protected`: whether one of its pods asks not to be disrupted; `held`: the pods that
+    notices name; `reason`: why the node leaves."""
 
     blockers: frozenset[Blocker]
     reason: str
     says: str = ""
-    pods: tuple[Pod, ...] = ()
     held: tuple[Pod, ...] = ()
     protected: bool = False
 
@@ -75,10 +76,10 @@ def clock_of(claim: NodeClaim, began: float | None) -> HeldSince | None:
 
 
 def without_hold(claim: NodeClaim) -> dict[str, str | None]:
-    """The annotations without what was said of its drain, where it stays. A deadline that the ladder has fixed would
-    else take the pods of its next disruption at once."""
+    """The annotations without what was said of its drain, where it stays. What forces it would else take the pods of
+    its next disruption at once."""
     found: dict[str, str | None] = {key: None for key in names.HOLD_ANNOTATIONS if key in claim.annotations}
-    if claim.deleting_since is None and Level.FORCE in claim.annotations.get(names.HELD_LEVELS, "").split(","):
+    if claim.deleting_since is None and is_forced_by_older(claim):
         found[names.TERMINATION_DEADLINE] = None
     return found
 
@@ -110,9 +111,9 @@ def steps(rules: Sequence[DrainRules], hold: DrainHold) -> tuple[tuple[float, Le
         times = [each.after for one in rules for each in one.escalation if each.do is level and _speaks(each, hold)]
         if times:
             found[level] = min(times)
-    forced = [_forced_after(each, hold) for each in rules if each.escalation]
-    if forced and None not in forced:
-        found[Level.FORCE] = max(each for each in forced if each is not None)
+    forced = _forcing(rules, hold)
+    if forced:
+        found[Level.FORCE] = max(each.after for each in forced)
     hooks = hook_rules(rules)
     if hold.blocker is Blocker.HOOK_WAITS and not hooks.proceeds:
         found[Level.ASK] = min(hooks.timeout, found.get(Level.ASK, math.inf))
@@ -131,17 +132,33 @@ def _has_reason(step: Escalation, hold: DrainHold) -> bool:
     return not step.reasons or hold.reason in step.reasons
 
 
-def _forced_after(rules: DrainRules, hold: DrainHold) -> float | None:
-    """A deadline takes every pod of the node, so everything that holds it must be meant."""
-    all_there = hold.blockers | ({Blocker.DO_NOT_DISRUPT} if hold.protected else frozenset())
-    times = [
-        each.after
-        for each in rules.escalation
-        if each.do is Level.FORCE
-        and _has_reason(each, hold)
-        and (all_there <= each.blockers if each.blockers else not all_there & NAMED_ONLY)
-    ]
-    return min(times, default=None)
+def forced_through(rules: Sequence[DrainRules], hold: DrainHold) -> frozenset[Blocker]:
+    """What a force of this hold is meant for: what all policies name, or what holds the drain now where one names
+    nothing. Empty where not all say so."""
+    meant = [frozenset(each.blockers or _all_there(hold)) for each in _forcing(rules, hold)]
+    return frozenset(each for each in Blocker if meant and all(each in blockers for blockers in meant))
+
+
+def _forcing(rules: Sequence[DrainRules], hold: DrainHold) -> tuple[Escalation, ...]:
+    """The first step of each policy with a ladder that forces such a hold; empty where one has none. All pods of the
+    node are forced, so everything that holds it must be meant."""
+    found = []
+    for each in rules:
+        steps_of = [step for step in each.escalation if step.do is Level.FORCE and _means(step, hold)]
+        if steps_of:
+            found.append(min(steps_of, key=lambda step: step.after))
+        elif each.escalation:
+            return ()
+    return tuple(found)
+
+
+def _means(step: Escalation, hold: DrainHold) -> bool:
+    there = _all_there(hold)
+    return _has_reason(step, hold) and (there <= step.blockers if step.blockers else not there & NAMED_ONLY)
+
+
+def _all_there(hold: DrainHold) -> frozenset[Blocker]:
+    return hold.blockers | ({Blocker.DO_NOT_DISRUPT} if hold.protected else frozenset())
 
 
 def coming(clock: HeldSince, ladder: Iterable[tuple[float, Level]]) -> Iterator[tuple[float, Level]]:
@@ -151,22 +168,29 @@ def coming(clock: HeldSince, ladder: Iterable[tuple[float, Level]]) -> Iterator[
             yield max(clock.since + after, clock.waits_until), level
 
 
-def forced_deadline(claim: NodeClaim, pods: Iterable[Pod], now: float) -> str | None:
-    """The deadline that gives the pods their own grace; None where an earlier one stands."""
-    graces = [OWN_GRACE if pod.grace_seconds is None else float(pod.grace_seconds) for pod in pods]
-    moment = math.ceil(now + max(graces, default=0.0))
-    written = written_deadline(claim)
-    return None if written is not None and written <= moment else format_time(moment)
+def forced_deadline(pods: Iterable[Pod], now: float) -> float:
+    """By when these pods, all that are left on the node, have had their own grace."""
+    ends = [now + pod.own_grace if pod.deleting_since is None else pod.deleting_since for pod in pods]
+    return float(math.ceil(max([now, *ends])))
+
+
+def may_be_protected(pods: Iterable[Pod], now: float) -> bool:
+    """Whether one of them asks not to be disrupted, or cannot be judged."""
+    judging = Judging()
+    found = [judging.judge(pod, "drain", is_protected, pod, now) for pod in pods]
+    return any(each is True or isinstance(each, Unjudged) for each in found)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decision:
-    """What a person has decided. `do`: force, wait or cancel; empty where it cannot be understood."""
+    """What a person has decided. `do`: force, wait or cancel; empty where it cannot be understood. `through`: what they
+    name that a force is meant for, besides what it was asked about."""
 
     text: str
     by: str = ""
     do: str = ""
     seconds: float = 0.0
+    through: frozenset[Blocker] = frozenset()
 
     @property
     def words(self) -> str:
@@ -183,8 +207,11 @@ def decision_of(claim: NodeClaim) -> Decision | None:
 
 def read_decision(text: str, by: str = "") -> Decision:
     words, shown = text.split(), " ".join(text.split())[:60]
-    if words in (["force"], ["cancel"]):
-        return Decision(text=shown, by=by, do=words[0])
+    if words == ["cancel"]:
+        return Decision(text=shown, by=by, do="cancel")
+    if words[:1] == ["force"] and all(word in AFTER_THE_PODS for word in words[1:]):
+        through = frozenset(blocker for blocker in AFTER_THE_PODS if blocker in words)
+        return Decision(text=shown, by=by, do="force", through=through)
     if len(words) == 2 and words[0] == "wait":
         try:
             seconds = parse_seconds(words[1])

@@ -13,7 +13,7 @@ from dovetail.activities.termination.await_detached import AwaitDetached, Detach
 from dovetail.activities.termination.begin_and_end_departure import BeginAndEndDeparture, DeparturePorts
 from dovetail.activities.termination.drain_node import DrainNode, DrainPorts
 from dovetail.activities.termination.eviction_pace import EvictionPace
-from dovetail.activities.termination.holds import HoldMemory, Holds, LeavingClaim
+from dovetail.activities.termination.holds import HoldMemory, HoldPorts, Holds, LeavingClaim
 from dovetail.activities.termination.mover import Mover
 from dovetail.activities.termination.terminate_instance import TerminateInstance
 from dovetail.adapters.kubernetes_json.parsing.policies import parse_policy
@@ -99,7 +99,9 @@ class Stage:
             raise Killed
 
     def holds(self) -> Holds:
-        return Holds(self.writes(self.world), FakeNotices(self.world), self.rules, self.world.now)
+        notices = FakeNotices(self.world)
+        ports = HoldPorts(claims=self.writes(self.world), pods=self.pods, notices=notices, lookups=self.rules)
+        return Holds(ports, self.world.now)
 
     def drain(self) -> DrainNode:
         world = self.world
@@ -216,7 +218,7 @@ async def test_every_blocker_reaches_each_level_once_at_its_time_over_kills_and_
     """TRM-48, TRM-49. A worker that knows nothing goes on where another stopped, and says nothing twice."""
     world, came = stage.world, dict[str, float]()
     pod = a_pod()
-    hold = DrainHold(blockers=frozenset({blocker}), reason="Drifted", pods=(pod,), held=(pod,))
+    hold = DrainHold(blockers=frozenset({blocker}), reason="Drifted", held=(pod,))
     looks = 0
     while world.clock < START + FORCED + 600:
         if looks % 37 == 0 and (world.clock >= START + 65 or looks == 0):  # a kill, some every three minutes
@@ -265,7 +267,7 @@ async def test_volumes_that_stay_attached_are_forced_only_where_the_policy_names
     other.rules.rules = (DrainRules(escalation=(Escalation(after=FORCED, do=Level.FORCE),)),)
     other.world.attachments["a"] = attached()
     assert await other.through(lambda: other.detach().await_detached) == ""
-    assert names.TERMINATION_DEADLINE not in other.claim().annotations
+    assert names.FORCED not in other.claim().annotations
 
 
 async def test_a_protected_pod_is_never_forced_by_a_word_that_does_not_name_it(stage: Stage) -> None:
@@ -278,7 +280,7 @@ async def test_a_protected_pod_is_never_forced_by_a_word_that_does_not_name_it(s
     stage.world.put(a_pod("job", do_not_disrupt="true", priority=2 * 10**9))  # of a tier that is not asked yet
 
     assert await stage.drained() == ""
-    assert names.TERMINATION_DEADLINE not in stage.claim().annotations
+    assert names.FORCED not in stage.claim().annotations
     assert not [line for line in stage.world.ledger if line.startswith("force")]
 
 
@@ -519,7 +521,7 @@ async def test_a_person_does_not_force_a_pod_that_asks_not_to_be_disrupted(stage
     stage.ends = START + 900.0
     await decided(stage, "force")
 
-    assert names.TERMINATION_DEADLINE not in stage.claim().annotations
+    assert names.FORCED not in stage.claim().annotations
     assert names.DECISION not in stage.claim().annotations and "DecisionRefused" in stage.world.said()
 
 
@@ -570,7 +572,7 @@ async def test_an_answer_from_before_the_question_answers_nothing(stage: Stage) 
     stage.ends = START + 900.0
 
     await stage.drained()
-    assert names.TERMINATION_DEADLINE not in stage.claim().annotations
+    assert names.FORCED not in stage.claim().annotations
     assert names.DECISION not in stage.claim().annotations
 
 
@@ -601,7 +603,7 @@ async def test_a_drain_goes_on_where_its_clock_cannot_be_written(stage: Stage, m
 
 
 def of(pod: Pod) -> DrainHold:
-    return DrainHold(blockers=frozenset({Blocker.PDB_BLOCKS}), reason="Drifted", pods=(pod,), held=(pod,))
+    return DrainHold(blockers=frozenset({Blocker.PDB_BLOCKS}), reason="Drifted", held=(pod,))
 
 
 @pytest.mark.slow

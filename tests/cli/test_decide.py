@@ -44,8 +44,28 @@ def test_a_decision_is_recorded_with_its_author(
     assert typed(world, "claim-n1", *words) == 0
 
     assert decided(world) == {"claim-n1": (" ".join(words), "alice")}
-    [line, which] = capsys.readouterr().out.splitlines()
+    [line, *reach, which] = capsys.readouterr().out.splitlines()
     assert line.startswith(f"claim-n1: {' '.join(words)}: recorded on NodeClaim claim-n1") and which == target(world)
+    assert bool(reach) == ("force" in words)
+
+
+@pytest.mark.parametrize(
+    ("more", "says"),
+    [
+        ([], "hooks and attached volumes are waited for"),
+        (["HookWaits"], "attached volumes are waited for; hooks are not waited for any longer"),
+        (["HookWaits", "VolumesAttached"], "hooks and attached volumes are not waited for any longer"),
+    ],
+)
+def test_a_force_says_what_it_is_meant_for(
+    world: SimulatedWorld, capsys: pytest.CaptureFixture[str], more: list[str], says: str
+) -> None:
+    """TRM-50."""
+    assert typed(world, "claim-n1", "force", *more) == 0
+
+    assert decided(world)["claim-n1"][0] == " ".join(["force", *more])
+    words = "It is meant for a PDB, which holds the drain: its pods leave, each with its own grace period; "
+    assert words + says in capsys.readouterr().out.splitlines()
 
 
 @pytest.mark.parametrize(
@@ -55,6 +75,7 @@ def test_a_decision_is_recorded_with_its_author(
         (("claim-n1", "wait"), "wait and for how long"),
         (("claim-n1", "wait", "1y"), "wait and for how long"),
         (("claim-n1", "force", "6h"), "wait and for how long"),
+        (("claim-n1", "force", "DoNotDisrupt"), "wait and for how long"),
         (("n9", "force"), "there is no such Node or NodeClaim"),
     ],
 )

@@ -74,6 +74,16 @@ def test_it_is_said_by_what_since_when_and_what_comes_next(snapshot: Snapshot, s
     assert held_text(snapshot, claim(snapshot), ()) == says
 
 
+def test_a_forced_drain_says_by_when_its_pods_leave_and_what_is_waited_for_still() -> None:
+    """TRM-49."""
+    snapshot = held(25, levels="Notify,Ask,Force", more={names.FORCED: f"PdbBlocks,HookWaits@{at(1)}"})
+
+    words = (
+        f"forced: all pods will be deleted by {at(1)}, each with its own grace period; attached volumes are waited for"
+    )
+    assert words in held_text(snapshot, claim(snapshot), ())
+
+
 def test_no_force_is_promised_where_a_pod_asks_not_to_be_disrupted() -> None:
     """TRM-49."""
     snapshot = held(5, levels="Notify,Ask")
@@ -124,6 +134,25 @@ def test_a_cancel_is_offered_only_while_it_does_not_come_too_late(deleted: float
 def test_a_drain_that_a_person_has_asked_to_wait_for_asks_nobody() -> None:
     """TRM-50."""
     assert the_needs(held(5, levels="Notify,Ask", more={names.HELD_WAIT: at(1)})) == []
+
+
+@pytest.mark.parametrize(
+    ("more", "needed"),
+    [
+        ({}, True),
+        ({names.TERMINATION_DEADLINE: at(-1)}, False),
+        ({names.FORCED: f"PdbBlocks@{at(1)}"}, False),
+        ({names.FORCED: f"PdbBlocks@{at(-1)}"}, True),
+        ({names.HELD_LEVELS: "Force", names.TERMINATION_DEADLINE: at(-1)}, True),
+    ],
+)
+def test_a_drain_that_no_deadline_ends_any_more_needs_a_person(more: Mapping[str, str], needed: bool) -> None:
+    """TRM-49. A force is over when its pods have gone; a hook or a volume may hold the node after that. An older
+    version wrote it as the node's deadline."""
+    facts = FleetFacts.of(held(25, more=more), closer=frozenset({"n"}))
+    under_way = tuple(replace(move, blockers=("hook backup",)) for move in moves(facts, ()))
+
+    assert bool([need for need in needs_of(facts, under_way) if need.about == "n"]) is needed
 
 
 def test_a_hook_that_holds_a_drain_for_long_needs_a_person_without_any_policy() -> None:

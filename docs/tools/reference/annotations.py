@@ -72,8 +72,8 @@ WRITTEN_BY_PEOPLE: Final = (
     Word(
         names.DECISION,
         "NodeClaim",
-        "`force`, `wait 6h` or `cancel`: the answer to a drain that asks, as `dovetail decide` writes it; taken off "
-        "when it is carried out, by an Event",
+        "`force`, `wait 6h` or `cancel`: the answer to a drain that asks, as `dovetail decide` writes it; `HookWaits` "
+        "and `VolumesAttached` after `force` end those waits as well. Taken off when it is carried out, by an Event",
     ),
     Word(names.DECISION_BY, "beside it", "who decides"),
     Word(
@@ -153,6 +153,11 @@ NOTES_OF_DOVETAIL: Final = (
     Word(names.POLICY, "NodeRollout", "the DisruptionPolicy by whose `rollout` it was made"),
     Word(names.HELD_SINCE, "NodeClaim", "what has held its drain, and since when: all steps of `drain` count from it"),
     Word(names.HELD_LEVELS, "NodeClaim", "beside it: `Notify`, `Ask`, `Force`, as far as it has been said"),
+    Word(
+        names.FORCED,
+        "NodeClaim",
+        "beside it: what its drain is forced through, and by when its pods are deleted; no deadline of the node",
+    ),
     Word(names.HELD_WAIT, "NodeClaim", "beside it: until when somebody has asked to wait"),
     Word(names.MOVED, "the pod template of a Deployment", "`a` or `b`: the other one with each move"),
     Word(

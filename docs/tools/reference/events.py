@@ -108,11 +108,17 @@ WARNINGS: Final = (
         "the same for the step `Ask`, or a hook that was waited for in vain",
         "`dovetail decide NODE force`, `wait 6h` or `cancel`",
     ),
-    Said("DrainForced", "Node", "the same for the step `Force`: its pods get their own grace periods as a deadline"),
+    Said(
+        "DrainForced",
+        "Node",
+        "the same for the step `Force`: its pods are deleted, each with its own grace period; the message says what is "
+        "waited for still",
+    ),
     Said(
         "DecisionRefused",
         "NodeClaim",
-        "a decision about its drain cannot be understood, or would force a pod that asks not to be disrupted",
+        "a decision about its drain cannot be understood, or would force a pod that asks not to be disrupted, or what "
+        "nobody was asked about: hooks, volumes",
     ),
     Said(
         "HookDeniesTooLate",

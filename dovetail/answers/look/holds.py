@@ -10,6 +10,7 @@ from dovetail.model.rules.drain_rules import Blocker, DrainRules, hook_rules
 from dovetail.model.rules.pod_rules import is_protected
 from dovetail.model.rules.policies import policies_of
 from dovetail.model.snapshot import Snapshot
+from dovetail.termination.forced import forced_of
 from dovetail.termination.hooks import HOOK_PREFIXES, hooks_of, words_of
 from dovetail.termination.ladder import DrainHold, began_at, clock_of, drain_reason, ladder_words, steps
 
@@ -23,6 +24,8 @@ def held_text(snapshot: Snapshot, claim: NodeClaim, pods: Iterable[Pod]) -> str:
     protected = any(is_protected(pod, snapshot.now) for pod in pods)
     hold = DrainHold(blockers=frozenset({clock.blocker}), reason=drain_reason(claim), protected=protected)
     words = ladder_words(clock, steps(_rules(snapshot, claim), hold))
+    forced = forced_of(claim)
+    words += f"; forced: {forced.words}" if forced is not None else ""
     hooks = words_of(hooks_of(claim, HOOK_PREFIXES)) if clock.blocker is Blocker.HOOK_WAITS else ""
     return f"{words} ({hooks})" if hooks else words
 

@@ -18,6 +18,8 @@ from dovetail.model.remembered.unused_launches import stop_of
 from dovetail.model.rules.policies import policies_of
 from dovetail.model.snapshot import Snapshot
 from dovetail.notices.holds import answers_of
+from dovetail.termination.deadline import written_deadline
+from dovetail.termination.forced import forced_of
 from dovetail.termination.ladder import HeldSince, began_at, clock_of
 
 DRAIN_SECONDS: Final = 600.0  # a drain that something has held for longer
@@ -82,12 +84,18 @@ def _drains(facts: FleetFacts, under_way: tuple[Move, ...]) -> Iterator[Need]:
     for move in under_way:
         age = facts.snapshot.now - move.since
         claim = facts.snapshot.claims.get(move.claim)
-        ends = claim is not None and names.TERMINATION_DEADLINE in claim.annotations
+        ends = claim is not None and _ends_by_itself(claim, facts.snapshot.now)
         ends = ends or (claim is not None and _question(claim, facts.snapshot.now) is not None)  # reported above
         if move.kind == "termination" and move.blockers and age > DRAIN_SECONDS and not ends:
             words = f"drain held for {duration_text(age)} by {shown(move.blockers, 2)}"
             command = f"dovetail explain node {move.name}"
             yield Need(about=move.name, what=words, since=move.since, command=command, pool=move.pool)
+
+
+def _ends_by_itself(claim: NodeClaim, now: float) -> bool:
+    """Whether its node has a deadline, or its pods have one that is still to come."""
+    forced = forced_of(claim)
+    return written_deadline(claim) is not None or (forced is not None and forced.deadline > now)
 
 
 def _launches(facts: FleetFacts, under_way: tuple[Move, ...]) -> Iterator[Need]:

@@ -145,8 +145,8 @@ class PolicyEscalation(ApiModel):
     after: Duration
     """How long the same thing has held the drain."""
     do: Literal["Notify", "Ask", "Force"]
-    """Notify: Events. Ask: a person decides with `dovetail decide`. Force: the pods get their own grace periods, and
-    their node goes."""
+    """Notify: Events. Ask: a person decides with `dovetail decide`. Force: the pods are deleted, each with its own
+    grace period; hooks and volumes are waited for unless `blockers` names HookWaits or VolumesAttached."""
     default: Literal["Wait"] = "Wait"
     """Of Ask, what happens until somebody decides: nothing, until the next step."""
     reasons: Annotated[tuple[Reason, ...], Field(min_length=1, max_length=5, json_schema_extra=_LIST)] | None = None

@@ -1,4 +1,4 @@
-"""`dovetail decide NODE wait 6h`, or force, or cancel: answer for a drain that something holds.
+"""`dovetail decide NODE wait 6h`, or force with what it covers, or cancel: answer for a drain that something holds.
 
 The answer is an annotation on the NodeClaim, as a person with kubectl would write it. The draining step removes it and
 does what it says; an Event reports the result.
@@ -13,6 +13,7 @@ from dovetail.cli.output import say
 if TYPE_CHECKING:
     from dovetail.model.nodes import NodeClaim
     from dovetail.settings.settings import Settings
+    from dovetail.termination.ladder import HeldSince
 
     Commands = argparse._SubParsersAction[argparse.ArgumentParser]
 
@@ -24,7 +25,8 @@ def add_decide(commands: "Commands", shared: argparse.ArgumentParser) -> None:
     add_place(decide)
     decide.add_argument("node", help="the Node or NodeClaim")
     decide.add_argument("decision", choices=("force", "wait", "cancel"), help="what becomes of its drain")
-    decide.add_argument("duration", nargs="?", default="", help="of wait: 30m, 6h")
+    more = "of wait: 30m, 6h; of force: HookWaits, VolumesAttached, where it is meant for these as well"
+    decide.add_argument("more", nargs="*", help=more)
     decide.set_defaults(act=_decide, order=True)
 
 
@@ -36,28 +38,33 @@ async def _decide(given: argparse.Namespace, settings: "Settings | None") -> Non
     from dovetail.cli.orders.written_on import opened_objects
     from dovetail.model import names
     from dovetail.ports.objects import MetadataChange
+    from dovetail.termination.forced import reach_words
     from dovetail.termination.ladder import read_decision
 
-    decision = read_decision(f"{given.decision} {given.duration}")
+    decision = read_decision(" ".join([given.decision, *given.more]))
     if not decision.do:
         raise CommandFailed(
-            f"decide: {decision.text}: say force, cancel, or wait and for how long, 720h at most: wait 6h"
+            f"decide: {decision.text}: say force (with HookWaits or VolumesAttached, where it is meant for these too), "
+            "cancel, or wait and for how long, 720h at most: wait 6h"
         )
     async with opened_objects(given, settings) as objects:
         target = await checked_target(settings, objects, given)
         claim = await claim_of(objects, given.node)
         if claim is None:
             raise CommandFailed(f"{given.node}: it belongs to no NodeClaim, and is not ours to drain")
-        _refuse_in_vain(given.node, claim, decision.do)
+        clock = _question(given.node, claim, decision.do)
         change = MetadataChange(annotations={names.DECISION: decision.text, names.DECISION_BY: person() or None})
         if await revise_claim(objects.claims, claim, lambda _: change) is None:
             raise CommandFailed(f"{given.node}: too late: its NodeClaim {claim.name} is gone")
         say(f"{given.node}: {decision.text}: recorded on NodeClaim {claim.name}; an Event on it says what comes of it")
+        if decision.do == "force":
+            reach = reach_words(decision.through | {clock.blocker})
+            say(f"It is meant for {clock.blocker.words}, which holds the drain: its pods leave, {reach}")
         say(target.words)
 
 
-def _refuse_in_vain(node: str, claim: "NodeClaim", do: str) -> None:
-    """Refuse to write what no step would read now: it would wait for the next drain."""
+def _question(node: str, claim: "NodeClaim", do: str) -> "HeldSince":
+    """What is answered. Refuses to write what no step would read now: it would wait for the next drain."""
     from dovetail.cli.orders.cancelling import CancelOrder, too_late
     from dovetail.model import names
     from dovetail.termination.ladder import began_at, clock_of
@@ -66,6 +73,8 @@ def _refuse_in_vain(node: str, claim: "NodeClaim", do: str) -> None:
         raise CommandFailed(f"{node}: too late: the instance of its NodeClaim {claim.name} ends already")
     if do == "cancel" and claim.deleting_since is not None:
         raise too_late(CancelOrder(cluster="", node=node, reason="", wait=False), claim)
-    if clock_of(claim, began_at(claim)) is None:
+    clock = clock_of(claim, began_at(claim))
+    if clock is None:
         why = "nothing has held its drain for a minute, or no DisruptionPolicy of its NodePool has an escalation"
         raise CommandFailed(f"{node}: there is nothing to decide: {why}; `dovetail explain node {node}` says more")
+    return clock

@@ -194,7 +194,6 @@ class Moves:
 
     def _why_not(self, pod: Pod, roll_out: RollOut, deadline: float | None) -> WhyNotMoved | None:
         """Why it cannot be moved, in the order in which a person would correct it."""
-        grace = pod.grace_seconds or 0
         depends_on = WORKLOAD_KINDS | (VOLUME_KINDS if _claims_of(pod) else frozenset())
         checks = (
             (self._workloads.unseen(*depends_on), WhyNotMoved.UNSEEN),
@@ -206,7 +205,7 @@ class Moves:
             (bool(pod.shape.host_ports), WhyNotMoved.HOST_PORT),
             (roll_out.names_node or _asks_for_one_node(pod), WhyNotMoved.ONE_NODE),
             (any(map(self._is_of_one_node, _claims_of(pod))), WhyNotMoved.VOLUME),
-            (deadline is not None and deadline - grace - self._now < USUAL_SECONDS, WhyNotMoved.NODE_DEADLINE),
+            (deadline is not None and deadline - pod.own_grace - self._now < USUAL_SECONDS, WhyNotMoved.NODE_DEADLINE),
             (roll_out.timed_out, WhyNotMoved.STUCK),
             (not roll_out.settled, WhyNotMoved.ROLLING_OUT),
         )

@@ -48,6 +48,8 @@ def detach_volumes(tick: Tick) -> None:
     for attachment in attachments:
         node = attachment["spec"].get("nodeName")
         volume = (attachment["spec"].get("source") or {}).get("persistentVolumeName")
+        if is_deleting(attachment):
+            continue  # a driver has still to detach it
         if node not in nodes or (volume and (node, volume) not in used):
             cluster.delete("VolumeAttachment", objects.key_of(attachment), attachment["metadata"]["uid"])
 

@@ -1,0 +1,98 @@
+"""By when is a drain that something holds forced, and through what?
+
+An annotation of its own, because the node's deadline ends everything: pods at the cost of their grace, hooks, waits for
+volumes. Force ends what it was meant for. Pods leave by its deadline, each with its whole grace period; waits for hooks
+and volumes end by it only where it was meant for them.
+"""
+
+from dataclasses import dataclass
+
+from dovetail.model import names
+from dovetail.model.nodes import NodeClaim
+from dovetail.model.rules.drain_rules import Blocker
+from dovetail.model.values.time import format_time, time_or_none
+from dovetail.termination.deadline import deadline_of, is_forced_by_older, tighter
+from dovetail.termination.ladder import began_at
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Forced:
+    """`deadline`: by when its pods have been deleted and have had their grace. `through`: what was meant."""
+
+    deadline: float
+    through: frozenset[Blocker] = frozenset()
+
+    @property
+    def words(self) -> str:
+        """By when, and what is waited for all the same."""
+        return f"all pods will be deleted by {format_time(self.deadline)}, {reach_words(self.through)}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Deadlines:
+    """By when pods leave: with their node, at the cost of their grace, or because the drain is forced."""
+
+    node: float | None
+    forced: Forced | None = None
+
+    @property
+    def of_force(self) -> float | None:
+        return None if self.forced is None else self.forced.deadline
+
+    @property
+    def first(self) -> float | None:
+        return tighter(self.node, self.of_force)
+
+
+def reach_words(through: frozenset[Blocker]) -> str:
+    """How far a force reaches that is meant for these."""
+    named = {Blocker.HOOK_WAITS: "hooks", Blocker.VOLUMES_ATTACHED: "attached volumes"}
+    waits = " and ".join(words for blocker, words in named.items() if blocker not in through)
+    ends = " and ".join(words for blocker, words in named.items() if blocker in through)
+    said = [f"{waits} are waited for"] if waits else []
+    said += [f"{ends} are not waited for any longer"] if ends else []
+    return "; ".join(["each with its own grace period", *said])
+
+
+def forced_of(claim: NodeClaim) -> Forced | None:
+    """What is written on the claim; None where nothing is that can be read, or where it tells of an earlier departure.
+
+    An older version wrote the node's deadline: that forces the pods, and nothing that comes after them."""
+    written = claim.annotations.get(names.FORCED, "")
+    if is_forced_by_older(claim):
+        written = f"@{claim.annotations[names.TERMINATION_DEADLINE]}"
+    kinds, _, text = written.partition("@")
+    moment, began = time_or_none(text), began_at(claim)
+    if moment is None or began is None or moment < began:
+        return None
+    return Forced(deadline=moment, through=frozenset(each for each in Blocker if each in kinds.split(",")))
+
+
+def with_forced(claim: NodeClaim, forced: Forced) -> dict[str, str | None]:
+    """The annotations that force it as well as before: what was meant stays so, and an earlier deadline."""
+    known = forced_of(claim)
+    through = forced.through | known.through if known is not None else forced.through
+    deadline = forced.deadline if known is None else min(forced.deadline, known.deadline)
+    written = ",".join(each for each in Blocker if each in through)
+    return {names.FORCED: f"{written}@{format_time(deadline)}", **_without_older(claim)}
+
+
+def renewed(claim: NodeClaim) -> dict[str, str | None]:
+    """The annotations that say what an older version wrote as the node's deadline; empty where it wrote nothing. Once a
+    clock starts anew, nothing else would tell the two apart."""
+    if not is_forced_by_older(claim):
+        return {}
+    return {names.FORCED: f"@{claim.annotations[names.TERMINATION_DEADLINE]}", **_without_older(claim)}
+
+
+def _without_older(claim: NodeClaim) -> dict[str, str | None]:
+    if not is_forced_by_older(claim):
+        return {}
+    deadline = deadline_of(claim)
+    return {names.TERMINATION_DEADLINE: None if deadline is None else format_time(deadline)}
+
+
+def deadline_through(claim: NodeClaim, blocker: Blocker, deadline: float | None) -> float | None:
+    """By when that is no longer waited for: by the node's deadline, or a forced one that names it."""
+    forced = forced_of(claim)
+    return tighter(deadline, forced.deadline) if forced is not None and blocker in forced.through else deadline

@@ -1,0 +1,271 @@
+"""A drain that is forced: its pods leave with their own grace, and what nobody meant is waited for."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from dovetail.activities.termination.eviction_pace import EvictionPace
+from dovetail.activities.termination.mover import Mover
+from dovetail.model import names
+from dovetail.model.pods import Pod
+from dovetail.model.rules.drain_rules import Blocker, DrainRules, Escalation, Level
+from dovetail.model.values.time import format_time
+from dovetail.ports.failures import Failure, NotReadable
+from dovetail.termination.leaving import LEAVING_TAINT
+from testing.fakes import FakeNotices, FakePods
+from tests.activities.test_draining import START, attached
+from tests.activities.test_holds import (
+    FORCED,
+    PRE_DRAIN,
+    PRE_TERMINATE,
+    Stage,
+    a_pdb,
+    new_stage,
+    since,
+)
+from tests.activities.test_moving import Controller
+from tests.lifecycle.objects import a_pod
+from tests.model.move_worlds import a_moved_pod, a_roll_out
+
+BACK = START + FORCED + 7200.0  # by then the volume is off; ten minutes later the owner of the hook is done
+ENDS = BACK + 3600.0
+ASKS = DrainRules(escalation=(Escalation(after=120.0, do=Level.ASK),))
+PDB, HOOK, VOLUMES = Blocker.PDB_BLOCKS, Blocker.HOOK_WAITS, Blocker.VOLUMES_ATTACHED
+
+
+def forcing(*blockers: Blocker) -> DrainRules:
+    return DrainRules(escalation=(Escalation(after=FORCED, do=Level.FORCE, blockers=frozenset(blockers)),))
+
+
+def a_stage(*rules: DrainRules, **fields: Any) -> Stage:
+    stage = new_stage(**{"ends": ENDS, **fields})
+    stage.rules.rules = rules
+    return stage
+
+
+def forces(stage: Stage) -> list[tuple[str, int, float]]:
+    """Which pod was deleted with which grace, and when."""
+    lines = (line.split() for line in stage.world.ledger if line.startswith("force"))
+    return [(line[1], int(line[2]), float(line[3])) for line in lines]
+
+
+async def departed(stage: Stage) -> dict[str, float]:
+    """A node with a pod that a PDB holds, a volume and a pre-terminate hook leaves; when each step was over."""
+    a_pdb(stage)
+    stage.write({PRE_TERMINATE: "backup-team"})
+    stage.world.attachments["a"] = attached()
+    stage.world.at(BACK, stage.world.attachments.clear)
+    stage.world.at(BACK + 600.0, lambda: stage.write({PRE_TERMINATE: None}) if stage.world.claims else None)
+    assert await stage.drained() == "drained"
+    over = {"pods": stage.world.clock}
+    await stage.through(lambda: stage.detach().await_detached)
+    over["volumes"] = stage.world.clock
+    assert "is gone" in await stage.through(lambda: stage.terminate().terminate_instance)
+    return {**over, "instance": stage.world.clock}
+
+
+def reached(over: Mapping[str, float]) -> tuple[bool, bool]:
+    """Whether volumes were not waited for, and whether the hook was not."""
+    assert over["pods"] <= START + FORCED + 120.0
+    return over["volumes"] < BACK, over["instance"] < over["volumes"] + 300.0
+
+
+@pytest.mark.parametrize(
+    ("rules", "reach"),
+    [
+        ((forcing(PDB),), (False, False)),
+        ((forcing(),), (False, False)),
+        ((forcing(PDB, HOOK),), (False, True)),
+        ((forcing(PDB, VOLUMES),), (True, False)),
+        ((forcing(PDB, VOLUMES, HOOK),), (True, True)),
+        ((forcing(PDB, VOLUMES), forcing(PDB, HOOK)), (False, False)),
+        ((forcing(PDB, HOOK), forcing()), (False, False)),
+    ],
+)
+async def test_a_policy_ends_the_waits_for_hooks_and_volumes_only_where_it_names_them(
+    rules: tuple[DrainRules, ...], reach: tuple[bool, bool]
+) -> None:
+    """TRM-49. Several policies: where all do. Without names it is for what holds the drain, and nothing after that."""
+    assert reached(await departed(a_stage(*rules))) == reach
+
+
+@pytest.mark.parametrize(
+    ("decision", "reach"),
+    [
+        ("force", (False, False)),
+        ("force HookWaits", (False, True)),
+        ("force VolumesAttached", (True, False)),
+        ("force HookWaits VolumesAttached", (True, True)),
+    ],
+)
+async def test_a_person_ends_the_waits_for_hooks_and_volumes_only_where_they_name_them(
+    decision: str, reach: tuple[bool, bool]
+) -> None:
+    """TRM-50. The Event says which are waited for."""
+    stage = a_stage(ASKS)
+    stage.world.at(START + 400.0, lambda: stage.write({names.DECISION: decision}))
+
+    assert reached(await departed(stage)) == reach
+
+    [said] = [notice.message for notice in stage.world.notices if notice.reason == "DrainDecided"]
+    told = said.partition("grace period")[2].split("; ")
+    waited_for = next((words for words in told if words.endswith("are waited for")), "")
+    assert ("volumes" not in waited_for, "hooks" not in waited_for) == reach
+
+
+async def test_a_force_that_is_asked_for_because_of_a_hook_is_meant_for_it() -> None:
+    """TRM-50. The person has read what holds the node."""
+    stage = a_stage(ASKS)
+    stage.write({PRE_TERMINATE: "backup-team"})
+    stage.world.at(START + 400.0, lambda: stage.write({names.DECISION: "force"}))
+
+    assert "is gone" in await stage.through(lambda: stage.terminate().terminate_instance)
+    assert stage.world.clock <= START + 450.0
+
+
+async def test_an_answer_about_a_pod_does_not_end_a_wait_for_a_hook_that_has_begun_since() -> None:
+    """TRM-50. The pods left in the very moment of the answer, and the backup of the instance begins."""
+    stage = a_stage(ASKS)
+    stage.write({PRE_TERMINATE: "backup-team", names.HELD_SINCE: since(START + 1.0), names.DECISION: "force"})
+    stage.world.at(START + 1800.0, lambda: stage.write({PRE_TERMINATE: None}))
+
+    assert "is gone" in await stage.through(lambda: stage.terminate().terminate_instance)
+
+    assert stage.world.clock >= START + 1800.0
+    [said] = [notice.message for notice in stage.world.notices if notice.reason == "DecisionRefused"]
+    assert "a hook whose owner has not taken it off" in said
+
+
+async def test_a_hook_that_comes_after_the_force_keeps_the_pods() -> None:
+    """TRM-47, TRM-49. One pod has a grace of ten minutes, so the other waits for its moment."""
+    stage = a_stage(forcing(PDB))
+    a_pdb(stage)
+    stage.world.put(a_pod("db-0", grace_seconds=600))
+    stage.pods.answers["uid-db-0"] = "blocked"
+    hooked = START + FORCED + 300.0
+    stage.world.at(hooked, lambda: stage.write({PRE_DRAIN: "mesh-team"}))
+    stage.world.at(BACK, lambda: stage.write({PRE_DRAIN: None}))
+
+    assert await stage.drained() == "drained"
+
+    [(first, _, _), (second, grace, moment)] = forces(stage)
+    assert (first, second, grace) == ("db-0", "web-1", 30)
+    assert moment >= BACK
+
+
+async def test_a_pod_has_its_own_grace_whatever_the_last_look_knew() -> None:
+    """TRM-50. The PDB has just let it go, the watch has not shown that yet, and somebody forces the drain."""
+    stage = a_stage(ASKS, shortest=1.0)
+    stage.world.put(a_pod("db-0", grace_seconds=900))
+    stage.pods.answers["uid-db-0"] = "blocked"
+    stage.world.at(START + 600.0, lambda: stage.pods.answers.update({"uid-db-0": "gone"}))
+    stage.world.at(START + 611.0, lambda: stage.write({names.DECISION: "force"}))
+
+    assert await stage.drained() == "drained"
+
+    [(pod, grace, moment)] = forces(stage)
+    assert (pod, grace) == ("db-0", 900) and moment >= START + 611.0
+    [said] = [notice.message for notice in stage.world.notices if notice.reason == "DrainDecided"]
+    assert format_time(START + 600.0 + 911.0)[:-4] in said
+
+
+async def test_a_pod_that_is_being_moved_has_its_own_grace() -> None:
+    """TRM-50. Nothing holds it meanwhile, of the closed list."""
+    stage = a_stage(ASKS)
+    moved = replace(a_moved_pod(ready=True), grace_seconds=600)
+    controller = Controller(stage.world, a_roll_out(), works=False)
+    stage.world.put(moved, replace(stage.world.nodes["node-1"], taints=(LEAVING_TAINT,)))
+    pace = EvictionPace(stage.world.now, stage.world.pause)
+    stage.mover = Mover(controller, controller, FakeNotices(stage.world), pace, stage.world.now)
+    stage.world.at(START + 60.0, lambda: controller.now_is(timed_out=True))
+    stage.world.at(START + 200.0, lambda: controller.now_is(timed_out=False, settled=True))
+    stage.world.at(START + 1250.0, lambda: stage.write({names.DECISION: "force"}))
+
+    assert await stage.drained() == "drained"
+
+    [(pod, grace, moment)] = forces(stage)
+    assert (pod, grace) == ("ledger-1", 600) and moment >= START + 1250.0
+
+
+async def test_a_worker_that_was_away_takes_no_second_of_a_pods_grace() -> None:
+    """TRM-49. It comes back an hour after the pods should have left: nobody has asked them yet."""
+    stage = a_stage(forcing(PDB))
+    stage.world.put(a_pod("db-0", grace_seconds=600))
+    stage.pods.answers["uid-db-0"] = "blocked"
+    stage.write({names.HELD_SINCE: since(START + 1.0), names.HELD_LEVELS: "Force"})
+    stage.write({names.FORCED: f"PdbBlocks@{format_time(START + 60.0)}"})
+    stage.world.clock = START + FORCED
+
+    assert await stage.drained() == "drained"
+
+    assert [grace for _, grace, _ in forces(stage)] == [600]
+
+
+async def test_a_pod_that_ends_already_is_left_to_its_grace() -> None:
+    """TRM-49."""
+    stage = a_stage(forcing())
+    ending = a_pod("db-0", grace_seconds=7200, deleting_since=START + 7200.0)
+    stage.world.put(ending)
+    stage.world.at(START + 7200.0, lambda: stage.world.kill(ending))
+
+    assert await stage.drained() == "drained"
+
+    assert forces(stage) == [] and stage.world.clock >= START + 7200.0
+
+
+class LiveAlone(FakePods):
+    """What only the API server shows."""
+
+    instead: tuple[Pod, ...] | Failure = ()
+
+    async def list_on(self, node: str) -> tuple[Pod, ...]:
+        if isinstance(self.instead, Failure):
+            raise self.instead
+        return self.instead
+
+
+@pytest.mark.parametrize("rules", [(forcing(PDB),), (ASKS,)])
+@pytest.mark.parametrize(
+    "live", [NotReadable("Pod/apps/odd", "spec.tolerations: not a list"), (a_pod(do_not_disrupt="true"),)]
+)
+async def test_a_drain_is_not_forced_where_a_pod_cannot_be_read_or_asks_to_stay(
+    rules: tuple[DrainRules, ...], live: tuple[Pod, ...] | Failure
+) -> None:
+    """TRM-49, TRM-50. By the API server; the cache does not show it yet."""
+    stage = a_stage(*rules, ends=START + FORCED + 600.0)
+    pods = LiveAlone(stage.world)
+    pods.instead, stage.pods = live, pods
+    a_pdb(stage)
+    stage.world.at(START + 400.0, lambda: stage.write({names.DECISION: "force"}) if rules == (ASKS,) else None)
+
+    assert await stage.drained() == ""
+
+    assert names.FORCED not in stage.claim().annotations and forces(stage) == []
+    assert (names.DECISION in stage.claim().annotations) is (rules == (ASKS,) and isinstance(live, Failure))
+
+
+@pytest.mark.parametrize("grace", [None, 30 * 86_400.0])
+async def test_what_an_older_version_forced_ends_no_wait_for_hooks_and_volumes(grace: float | None) -> None:
+    """TRM-49. It wrote the node's deadline, which meant all of them; the node's own is that of its grace."""
+    stage = a_stage(forcing(PDB))
+    stage.world.put(replace(stage.claim(), termination_grace=grace))
+    stage.write({names.HELD_SINCE: since(START + 1.0), names.HELD_LEVELS: "Notify,Force"})
+    stage.write({names.TERMINATION_DEADLINE: format_time(START + 60.0)})
+
+    over = await departed(stage)
+
+    assert reached(over) == (False, False)
+    assert [(name, grace) for name, grace, _ in forces(stage)] == [("web-1", 30)]
+    assert over["pods"] <= START + 120.0
+
+
+async def test_the_deadline_of_the_node_ends_everything_also_where_its_drain_is_forced() -> None:
+    """TRM-6, TRM-47. It is as with terminationGracePeriod alone."""
+    stage = a_stage(forcing(PDB))
+    stage.write({names.TERMINATION_DEADLINE: format_time(START + FORCED + 600.0)})
+
+    over = await departed(stage)
+
+    assert START + FORCED + 600.0 <= over["instance"] <= START + FORCED + 700.0

@@ -1,0 +1,125 @@
+"""How far a force reaches: by when pods leave, with which grace, and what it was meant for."""
+
+from dataclasses import replace
+
+import pytest
+
+from dovetail.model import names
+from dovetail.model.nodes import NodeClaim
+from dovetail.model.rules.drain_rules import Blocker, DrainRules, Escalation, Level
+from dovetail.model.values.time import format_time
+from dovetail.termination.deadline import deadline_of
+from dovetail.termination.evictions import plan_evictions
+from dovetail.termination.forced import Forced, deadline_through, forced_of, renewed, with_forced
+from dovetail.termination.ladder import DrainHold, forced_deadline, forced_through
+from tests.lifecycle.objects import a_claim, a_pod
+
+NOW = 1_700_000_000.0
+PDB, HOOK, VOLUMES = Blocker.PDB_BLOCKS, Blocker.HOOK_WAITS, Blocker.VOLUMES_ATTACHED
+
+
+def a_leaving_claim(*, grace: float | None = None, **annotations: str) -> NodeClaim:
+    return a_claim(deleting_since=NOW, termination_grace=grace, annotations=annotations)
+
+
+def written(claim: NodeClaim, changes: dict[str, str | None]) -> NodeClaim:
+    merged = {**claim.annotations, **changes}
+    return replace(claim, annotations={key: text for key, text in merged.items() if text is not None})
+
+
+def an_older_force(**fields: float | None) -> NodeClaim:
+    deadline = format_time(NOW + 60.0)
+    return written(
+        a_leaving_claim(**fields),  # type: ignore[arg-type]
+        {names.HELD_LEVELS: "Notify,Force", names.TERMINATION_DEADLINE: deadline},
+    )
+
+
+def test_the_deadline_gives_each_pod_that_is_left_its_own_grace() -> None:
+    """TRM-49. One that ends already has what is left of it, and none that is known has no more than now."""
+    pods = (a_pod("a"), a_pod("b", grace_seconds=600), a_pod("c", deleting_since=NOW + 900.0, grace_seconds=7200))
+
+    assert [forced_deadline(pods[:count], NOW) - NOW for count in range(4)] == [0.0, 30.0, 600.0, 900.0]
+    assert forced_deadline((a_pod(grace_seconds=None),), NOW) == NOW + 30.0
+
+
+def test_a_forced_pod_leaves_in_time_for_its_grace_and_one_that_ends_is_left_alone() -> None:
+    """TRM-49. Whatever its tier and its annotations; the node's deadline alone takes grace."""
+    pods = (
+        a_pod("db", grace_seconds=600, do_not_disrupt="true"),
+        a_pod("web"),
+        a_pod("ends", deleting_since=NOW + 9e9),
+    )
+
+    found = plan_evictions(pods, None, NOW + 1.0, NOW + 600.0)
+    assert ([p.name for p in found.let_go], [p.name for p in found.evict], found.force) == (["db"], ["web"], ())
+
+    both = plan_evictions(pods, NOW + 300.0, NOW + 1.0, NOW + 600.0)
+    assert ({p.name for p in both.force}, both.let_go) == ({"db", "ends"}, ())
+
+
+def test_a_pod_that_cannot_be_judged_leaves_a_forced_drain_after_its_deadline() -> None:
+    """TRM-49."""
+    odd = a_pod("odd", do_not_disrupt=7)
+
+    assert [bool(plan_evictions((odd,), None, now, NOW).let_go) for now in (NOW, NOW + 1.0)] == [False, True]
+
+
+@pytest.mark.parametrize(
+    ("blockers", "there", "meant"),
+    [
+        ([{PDB}], {PDB}, {PDB}),
+        ([{PDB, HOOK}], {PDB}, {PDB, HOOK}),
+        ([set()], {PDB}, {PDB}),
+        ([set()], {HOOK}, {HOOK}),
+        ([set()], {VOLUMES}, set()),
+        ([{PDB, HOOK}, {PDB, VOLUMES}], {PDB}, {PDB}),
+        ([{PDB, HOOK}, set()], {PDB}, {PDB}),
+        ([{PDB}, {HOOK}], {PDB}, set()),
+    ],
+)
+def test_it_is_meant_for_what_all_policies_name_or_for_what_holds_the_drain(
+    blockers: list[set[Blocker]], there: set[Blocker], meant: set[Blocker]
+) -> None:
+    """TRM-49."""
+    rules = [
+        DrainRules(escalation=(Escalation(after=60.0, do=Level.FORCE, blockers=frozenset(each)),)) for each in blockers
+    ]
+
+    assert forced_through(rules, DrainHold(blockers=frozenset(there), reason="Drifted")) == meant
+
+
+def test_what_was_meant_stays_and_so_does_the_earlier_deadline() -> None:
+    """TRM-49."""
+    first = Forced(deadline=NOW + 600.0, through=frozenset({PDB}))
+    claim = written(a_leaving_claim(), with_forced(a_leaving_claim(), first))
+    assert forced_of(claim) == first
+
+    second = written(claim, with_forced(claim, Forced(deadline=NOW + 900.0, through=frozenset({HOOK}))))
+    assert forced_of(second) == Forced(deadline=NOW + 600.0, through=frozenset({PDB, HOOK}))
+    assert (deadline_through(second, HOOK, None), deadline_through(second, VOLUMES, None)) == (NOW + 600.0, None)
+    assert deadline_through(second, HOOK, NOW + 5.0) == NOW + 5.0
+    assert deadline_of(second) is None
+
+
+@pytest.mark.parametrize("text", ["", "PdbBlocks", "PdbBlocks@soon", f"PdbBlocks@{format_time(NOW - 1.0)}"])
+def test_what_cannot_be_read_or_is_of_an_earlier_departure_forces_nothing(text: str) -> None:
+    """TRM-49."""
+    assert forced_of(written(a_leaving_claim(), {names.FORCED: text})) is None
+
+
+def test_what_an_older_version_wrote_forces_pods_and_is_no_deadline_of_the_node() -> None:
+    """TRM-49. Also after a clock that starts anew has taken its level off."""
+    for claim in (an_older_force(), an_older_force(grace=86_400.0)):
+        own = None if claim.termination_grace is None else NOW + 86_400.0
+        anew = written(claim, {**renewed(claim), names.HELD_LEVELS: None})
+
+        for each in (claim, anew):
+            assert (forced_of(each), deadline_of(each)) == (Forced(deadline=NOW + 60.0), own)
+
+
+def test_a_deadline_that_nobody_forced_stays_the_nodes() -> None:
+    """TRM-6."""
+    claim = written(a_leaving_claim(), {names.TERMINATION_DEADLINE: format_time(NOW + 60.0), names.HELD_LEVELS: "Ask"})
+
+    assert (forced_of(claim), deadline_of(claim), renewed(claim)) == (None, NOW + 60.0, {})
