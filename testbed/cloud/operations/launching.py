@@ -5,12 +5,14 @@ metadata options arrive too, because drift (AWS-114) and the product's own recor
 """
 
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from testbed.cloud.http import filters
 from testbed.cloud.http.errors import AwsError
 from testbed.cloud.json_object import Json
+from testbed.cloud.operations.surroundings import root_gib
 from testbed.cloud.operations.templates import user_data_of
 from testbed.cloud.state.catalogue import architecture
 from testbed.cloud.state.cloud import Cloud
@@ -107,7 +109,8 @@ def check(cloud: Cloud, order: Order) -> None:
     facts = cloud.types().get(order.pool.type)
     if facts is None:
         raise AwsError("InvalidInstanceType", f"The instance type '{order.pool.type}' does not exist")
-    _check_image(cloud, order.data.get("ImageId"), facts)
+    image = _checked_image(cloud, order.data.get("ImageId"), facts)
+    _check_root(image, order.data.get("BlockDeviceMappings") or ())
     known = {each["id"] for each in cloud.world["securityGroups"]}
     for group in groups_of(order.data):
         if group not in known:
@@ -120,7 +123,7 @@ def check(cloud: Cloud, order: Order) -> None:
         )
 
 
-def _check_image(cloud: Cloud, image_id: str | None, facts: Json) -> None:
+def _checked_image(cloud: Cloud, image_id: str | None, facts: Json) -> Json:
     for image in cloud.world["images"]:
         if image["id"] == image_id:
             if image["arch"] != architecture(facts):
@@ -129,10 +132,23 @@ def _check_image(cloud: Cloud, image_id: str | None, facts: Json) -> None:
                     f"The architecture '{architecture(facts)}' of the specified instance type does not match "
                     f"the architecture '{image['arch']}' of the specified AMI.",
                 )
-            return
+            found: Json = image
+            return found
     if image_id is None:
         raise AwsError("MissingParameter", "The request must contain the parameter ImageId")
     raise AwsError("InvalidAMIID.NotFound", f"The image id '[{image_id}]' does not exist")
+
+
+def _check_root(image: Json, mapped: Sequence[Json]) -> None:
+    """A volume that is made from a snapshot holds all of it."""
+    least = root_gib(image)
+    for each in mapped:
+        size = (each.get("Ebs") or {}).get("VolumeSize")
+        if each.get("DeviceName") == "/dev/xvda" and size is not None and int(size) < least:
+            raise AwsError(
+                "InvalidBlockDeviceMapping",
+                f"Volume of size {size}GB is smaller than snapshot 'snap-{image['id']}', expect size>= {least}GB",
+            )
 
 
 def _check_profile(cloud: Cloud, profile: str | None) -> None:

@@ -155,6 +155,11 @@ def describe_images(work: Work) -> Json:
     return filters.paged("Images", [_image(each) for each in shown], following)
 
 
+def root_gib(image: Json) -> int:
+    """The size of its root snapshot: 2 GiB, as Amazon Linux has, unless declared otherwise."""
+    return int(image.get("rootGiB", 2))
+
+
 def _image(image: Json) -> Json:
     return {
         "ImageId": image["id"],
@@ -171,7 +176,9 @@ def _image(image: Json) -> Json:
         "RootDeviceName": "/dev/xvda",
         "VirtualizationType": "hvm",
         "Hypervisor": "xen",
-        "BlockDeviceMappings": [{"DeviceName": "/dev/xvda", "Ebs": {"VolumeSize": 20, "VolumeType": "gp3"}}],
+        "BlockDeviceMappings": [
+            {"DeviceName": "/dev/xvda", "Ebs": {"VolumeSize": root_gib(image), "VolumeType": "gp3"}}
+        ],
         "Tags": filters.as_tags(_tags(image)),
     }
 

@@ -22,7 +22,7 @@ WORLD: Final = frozenset(
 MEMBERS: Final[Mapping[str, frozenset[str]]] = {
     "subnets": frozenset(("id", "zone", "free", "public", "cidr", "tags")),
     "securityGroups": frozenset(("id", "name", "tags")),
-    "images": frozenset(("id", "name", "arch", "created", "deprecated", "owner", "state", "tags")),
+    "images": frozenset(("id", "name", "arch", "created", "deprecated", "owner", "state", "tags", "rootGiB")),
     "reservations": frozenset(
         (
             "id", "type", "zone", "available", "total", "state", "match", "rtype", "endIn", "owner", "interruptible",

@@ -144,7 +144,7 @@ async def test_a_subnet_that_ec2_finds_full_leaves_the_reservation_to_the_others
     stage.patch(subnets=[*subnets, small])
     await with_reservations(stage, OPEN)
     claim = a_claim(M5_LARGE, any_kind(), amd64())
-    answers = []
+    answers: list[Any] = []
     for free in ({"subnet-0a": 0}, {}, {"subnet-0a": 0, "subnet-0d": 0}, {}):
         if free:  # taken by others since it was described
             stage.patch(subnets=with_free([*subnets, small], free))
@@ -463,6 +463,22 @@ async def test_a_spot_instance_is_known_as_one_when_it_is_looked_up(stage: Stage
 
 
 IMAGES = {"arch": "x86_64", "owner": "amazon"}
+
+
+async def test_bottlerocket_starts_from_a_volume_that_its_image_fits_on(stage: Stage) -> None:
+    """AWS-100: EC2 refuses a volume that is smaller than the snapshot it is made from."""
+    await stage.with_class(amiSelectorTerms=[{"alias": "bottlerocket@latest"}])
+    await stage.launched(a_claim())
+
+    await stage.with_class(
+        amiSelectorTerms=[{"alias": "bottlerocket@latest"}],
+        blockDeviceMappings=[{"deviceName": "/dev/xvda", "ebs": {"volumeSize": "4Gi"}}],
+    )
+    refused = await stage.launch(a_claim())
+
+    made = [call["input"]["LaunchTemplateData"]["BlockDeviceMappings"] for call in stage.calls("CreateLaunchTemplate")]
+    assert [each["Ebs"]["VolumeSize"] for each in made[0]] == [6, 20]
+    assert isinstance(refused, ClassNotReady | LaunchRefused), refused
 
 
 async def test_of_several_images_the_newest_that_is_not_deprecated_counts(stage: Stage) -> None:

@@ -34,7 +34,7 @@ FAMILIES: Final = {
             name="Bottlerocket",
             pods_per_core=False,
             ephemeral_device="/dev/xvdb",
-            disks=(_disk("/dev/xvda", "4Gi"), _disk("/dev/xvdb", "20Gi")),
+            disks=(_disk("/dev/xvda", "6Gi"), _disk("/dev/xvdb", "20Gi")),  # no less than its snapshot (decision 232)
             reserved_by_interfaces=False,
         ),
         Family(name="Custom"),
