@@ -93,7 +93,13 @@ async def found_together(stage: Stage, *provider_ids: str) -> list[str | None]:
     """What comes of look-ups that share a call: the state, what went wrong, or None."""
     looks = [stage.adapter.cloud.find(provider_id=each) for each in provider_ids]
     answers = await asyncio.gather(*looks, return_exceptions=True)
-    return [each.state if isinstance(each, Instance) else each and type(each).__name__ for each in answers]
+    return [_what_came(each) for each in answers]
+
+
+def _what_came(answer: Instance | BaseException | None) -> str | None:
+    if isinstance(answer, Instance):
+        return answer.state
+    return None if answer is None else type(answer).__name__
 
 
 async def test_a_text_that_is_no_id_of_ec2_spoils_no_look_up_of_others(stage: Stage) -> None:

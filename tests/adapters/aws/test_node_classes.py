@@ -123,7 +123,7 @@ def pool_of(arch: str) -> NodePool:
 def later(stage: Stage, seconds: float) -> None:
     """The time that upkeep reads, from now on."""
     for part in (stage.upkeep, stage.upkeep._parts.validation):
-        part._clock = lambda: time.time() + seconds  # type: ignore[attr-defined]
+        part._clock = lambda: time.time() + seconds
 
 
 async def test_a_class_is_ready_a_minute_after_what_stood_in_its_way_is_gone(stage: Stage) -> None:
