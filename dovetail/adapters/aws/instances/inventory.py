@@ -22,9 +22,7 @@ from dovetail.model.values.json import Json
 
 _LIVE: Final[Json] = {"Name": "instance-state-name", "Values": list(LIVE_STATES)}
 _MOST_VALUES: Final = 200  # of a filter; EC2 refuses more
-_ABOUT_AN_ID: Final = (
-    "Invalid"  # begins the code of a refusal that one id may have caused; rights and limits begin else
-)
+_ABOUT_AN_ID: Final = "Invalid"  # begins a code that one id may have caused; those of rights and limits do not
 
 _Found = InstanceFacts | Literal["gone"]
 
@@ -121,11 +119,11 @@ class Inventory:
             return _by_id(facts for each in rows for facts in each)
         if not answer.code.startswith(_ABOUT_AN_ID):
             raise refusal("ec2:DescribeInstances", answer)
-        half = len(ids) // 2
-        halves = [
-            each for each in (ids[:half], ids[half:]) if len(each) > 1
-        ]  # a single one is asked about by who wants it
-        return {key: value for each in halves for key, value in (await self._by_ids(each)).items()}
+        half, found = len(ids) // 2, dict[str, _Found]()
+        for each in (ids[:half], ids[half:]):
+            if len(each) > 1:  # a single one is asked about by who wants it
+                found |= await self._by_ids(each)
+        return found
 
     async def _described(self, **parameters: Any) -> list[InstanceFacts]:
         pages = [page async for page in self._calls.pages("ec2", "DescribeInstances", **parameters)]
