@@ -87,6 +87,13 @@ OWN = [
     *vary("DIQ-42", a_policy, "spec.health", At("spec.health.maxNotReady", MATCH), {"a word": {"maxNotReady": "few"}}),
     *vary("DIQ-42", a_policy, "spec.health", At("spec.health.stableFor", MATCH), {"in days": {"stableFor": "1d"}}),
     *vary("DIQ-43", a_policy, "spec.breaker", "", {"with nothing": {}, "one failure": {"failures": 1}}),
+    *vary(
+        "DIQ-43",
+        a_policy,
+        "spec.breaker",
+        At("spec.breaker.failures", "integer"),
+        {"failures as a text": {"failures": "5"}},
+    ),
     *vary("DIQ-43", a_policy, "spec.breaker", At("spec.breaker.first", MATCH), {"in days": {"first": "1d"}}),
     *vary("DIQ-32", a_policy, "spec.expiry", "", {"over a day": {"spread": "24h"}, "late": {"hardAfter": "72h"}}),
     *vary("DIQ-32", a_policy, "spec.expiry", At("spec.expiry", "spread or hardAfter must be given"), {"empty": {}}),

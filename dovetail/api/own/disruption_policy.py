@@ -11,7 +11,7 @@ from pydantic import Field
 from dovetail.api.own.questions import FiringAlerts
 from dovetail.api.own.rollout_strategy import NodeRolloutStrategy, NodeShare
 from dovetail.api.schema.conditions import Conditions
-from dovetail.api.schema.field_types import QUALIFIED_NAME, Bool, Duration, LabelValue, Moment, StringMap
+from dovetail.api.schema.field_types import QUALIFIED_NAME, Bool, Duration, Int, LabelValue, Moment, StringMap
 from dovetail.api.schema.object_meta import Metadata
 from dovetail.api.schema.rules import Rule
 from dovetail.api.schema.structural import ApiModel
@@ -191,7 +191,7 @@ class PolicyHealth(ApiModel):
 class PolicyBreaker(ApiModel):
     """When replacements that come to nothing hold the others of their NodePool for the same reason."""
 
-    failures: Annotated[int, Field(ge=1, le=20)] = 3
+    failures: Annotated[Int, Field(ge=1, le=20)] = 3
     """So many failures open it: a replacement that was not ready in time, or not ready within 5m of having been so."""
     within: Duration = "1h"
     """The time within which so many must fail, from 1m to 168h."""
@@ -245,11 +245,11 @@ class PolicyTakenRate(ApiModel):
 
     node_pool: Annotated[str, Field(max_length=253)]
     """The NodePool."""
-    rate: Annotated[int, Field(ge=0)]
+    rate: Annotated[Int, Field(ge=0)]
     """The place of the rate in the list, from 0."""
-    begun: Annotated[int, Field(ge=0)]
+    begun: Annotated[Int, Field(ge=0)]
     """How many of its nodes have begun to leave within the period."""
-    allowed: Annotated[int, Field(ge=0)]
+    allowed: Annotated[Int, Field(ge=0)]
     """How many may, within any."""
     until: Moment | None = None
     """When the next one may begin, where none may now."""

@@ -10,7 +10,7 @@ from pydantic import Field
 
 from dovetail.api.own.rollout_strategy import BY_NAME, NodeRolloutStrategy
 from dovetail.api.schema.conditions import Conditions
-from dovetail.api.schema.field_types import Int32, Int64, LabelValue, Moment
+from dovetail.api.schema.field_types import Int, Int32, Int64, LabelValue, Moment
 from dovetail.api.schema.object_meta import Metadata
 from dovetail.api.schema.rules import UpdateRule
 from dovetail.api.schema.structural import ApiModel
@@ -142,7 +142,7 @@ class RolloutGate(ApiModel):
     """Since when it says that; of nodes, since when pods do worse at the target."""
     asked: Moment | None = None
     """When it was answered last, to the minute while it says the same; nodes is not asked."""
-    failed: Annotated[int, Field(ge=0)] | None = None
+    failed: Annotated[Int, Field(ge=0)] | None = None
     """How often it has failed since it last passed, up to the number that fails it."""
     message: Annotated[str, Field(max_length=1024)] | None = None
     """Whose pods, which alerts, what value, or why nothing is known."""

@@ -8,7 +8,7 @@ from typing import Annotated, ClassVar, Literal, Protocol, TypeVar
 from pydantic import AfterValidator, Field
 
 from dovetail.api.own.questions import Bound, FiringAlerts
-from dovetail.api.schema.field_types import Duration, LabelValue
+from dovetail.api.schema.field_types import Duration, Int, LabelValue
 from dovetail.api.schema.rules import AnyRule, Rule, unique_keys_only
 from dovetail.api.schema.structural import ApiModel
 
@@ -100,7 +100,7 @@ class GateQuery(ApiModel):
     """The least that passes."""
     max: Bound | None = None
     """The most that passes."""
-    failures: Annotated[int, Field(ge=1, le=20)] = 1
+    failures: Annotated[Int, Field(ge=1, le=20)] = 1
     """So many answers in a row must fail it."""
     every: Duration = "1m"
     """How often it is asked, from 15s to 10m."""
