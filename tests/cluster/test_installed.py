@@ -24,7 +24,7 @@ from testbed.container import can_run
 from testbed.plane import ApiClient, AuditEntry, TestbedUnavailable, find_binaries
 from testbed.plane.helm import find_helm
 from testbed.plane.kubeconfig import write_kubeconfig
-from testbed.up import CLUSTER
+from testbed.up import CLUSTER, POLICY_PATHS
 from testing.cluster.ground import Ground
 from testing.cluster.objects import owner_of
 from tests.adapters.kube.test_rights_used import granted
@@ -183,6 +183,8 @@ async def installed(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[I
         "clusterrolebindings/dovetail-dovetail",
     ):  # the test bed's own workers have them
         await ground.api.delete(f"/apis/rbac.authorization.k8s.io/v1/{kind}")
+    for path in POLICY_PATHS.values():  # the release brings its own
+        await ground.api.delete(f"{path}/dovetail-node-status")
     await kubelet.join()
     tending = asyncio.create_task(kubelet.run())
     release = Installed(ground, kubelet, helm)
