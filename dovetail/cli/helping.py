@@ -56,7 +56,6 @@ USES: Final[Mapping[str, tuple[str, ...]]] = {
     "decide": (
         "Answers a drain that asks: its pods leave now, it waits on, or its disruption is called off.",
         "dovetail decide ip-10-0-3-17 force",
-        "dovetail decide ip-10-0-3-17 force HookWaits",
         "dovetail decide ip-10-0-3-17 wait 6h",
         "dovetail decide ip-10-0-3-17 cancel",
     ),

@@ -44,8 +44,8 @@ async def _decide(given: argparse.Namespace, settings: "Settings | None") -> Non
     decision = read_decision(" ".join([given.decision, *given.more]))
     if not decision.do:
         raise CommandFailed(
-            f"decide: {decision.text}: say force (with HookWaits or VolumesAttached, where it is meant for these too), "
-            "cancel, or wait and for how long, 720h at most: wait 6h"
+            f"decide: {decision.text}: say wait and for how long, 720h at most, as wait 6h; or force, with HookWaits "
+            "or VolumesAttached where it is meant for these too; or cancel"
         )
     async with opened_objects(given, settings) as objects:
         target = await checked_target(settings, objects, given)
