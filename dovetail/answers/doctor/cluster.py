@@ -12,15 +12,15 @@ from dovetail.answers.doctor.before_v1 import old_annotations_checks, old_object
 from dovetail.answers.doctor.findings import Check, failed, fine, rest_skipped, warned
 from dovetail.answers.doctor.judged import NAME, judged
 from dovetail.answers.doctor.prometheus import prometheus_check
+from dovetail.answers.look.idle_budgets import REPAIR_WORDS, idle_budgets
 from dovetail.answers.look.pause_words import pause_lines
 from dovetail.answers.look.readiness import not_ready_words, where_to_mend
 from dovetail.answers.look.refusals import refusal_of
 from dovetail.answers.wording import duration_text, plural, shown
-from dovetail.model.names import DO_NOT_REPAIR, READY
+from dovetail.model.names import READY
 from dovetail.model.objects.watched_kinds import FLEET
 from dovetail.model.places.move_changes import GUARD
 from dovetail.model.pools import NodePool
-from dovetail.model.reasons.disruption_reasons import DisruptionReason
 from dovetail.model.remembered.unused_launches import stop_of
 from dovetail.model.snapshot import Snapshot
 from dovetail.ports.failures import Failure, Misconfigured
@@ -225,21 +225,9 @@ async def _pool(world: World, pool: NodePool) -> Check:
     if (stop := stop_of(pool)) is not None:
         advice = f"mend the cause, then: dovetail resume --pool {pool.name}"
         return failed(name, f"launches are stopped since {stop.since}: {stop.why}", advice)
-    return _idle_budgets(pool) or fine(name, f"{plural(len(catalogue.types), 'instance type')}")
-
-
-def _idle_budgets(pool: NodePool) -> Check | None:
-    """Whether a budget is for something that asks no budget: repair, or what a later Karpenter knows."""
-    asked = {reason.budget for reason in DisruptionReason}
-    idle = sorted({reason for budget in pool.disruption.budgets for reason in budget.reasons or ()} - asked)
-    if not idle:
-        return None
-    found = f"spec.disruption.budgets names the reason {', '.join(idle)}, which limits nothing here"
-    advice = (
-        "an unhealthy node is repaired (gate NodeRepair) by its delete, whatever budgets say; the annotation"
-        f" {DO_NOT_REPAIR} keeps a node from it"
-    )
-    return warned(f"NodePool {pool.name}", found, advice)
+    if idle := idle_budgets(pool):
+        return warned(name, idle, REPAIR_WORDS)
+    return fine(name, f"{plural(len(catalogue.types), 'instance type')}")
 
 
 async def _places(world: World, snapshot: Snapshot) -> tuple[Check, ...]:

@@ -1,5 +1,8 @@
 """The answer of `dovetail status` on one snapshot. The command line and the worker's API ask the same function."""
 
+from collections.abc import Iterator
+
+from dovetail.answers.look.idle_budgets import REPAIR_WORDS, idle_budgets
 from dovetail.answers.look.shortages import shortages
 from dovetail.answers.look.sources import Look
 from dovetail.answers.status.answer import Done, StatusAnswer, Totals
@@ -33,7 +36,7 @@ def status_of(look: Look) -> StatusAnswer:
         pools=pools,
         recent=tuple(Done(at=each.at, text=each.text) for each in look.recent[-MOST_RECENT:]),
         unreadable=tuple(f"{u.kind} {u.name}: {u.field}: {u.message}" for u in look.unreadable),
-        notes=look.notes,
+        notes=(*look.notes, *_idle_budgets(snapshot)),
         troubles=look.troubles,
         shortages=shortages(snapshot),
         rollouts=rollouts_shown(snapshot, pools, settings),
@@ -42,6 +45,12 @@ def status_of(look: Look) -> StatusAnswer:
 
 def _scheduler(look: Look) -> str:
     return "no answer" if look.state is None else "planning"
+
+
+def _idle_budgets(snapshot: Snapshot) -> Iterator[str]:
+    for name, pool in sorted(snapshot.pools.items()):
+        if snapshot.is_ours(pool.template.node_class) and (idle := idle_budgets(pool)):
+            yield f"NodePool {name}: {idle}: {REPAIR_WORDS}"
 
 
 def _of_interest(snapshot: Snapshot) -> frozenset[str]:

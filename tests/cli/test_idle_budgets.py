@@ -1,5 +1,6 @@
-"""`dovetail doctor` says which budgets of a NodePool limit nothing here."""
+"""`dovetail status` and `dovetail doctor` say which budgets of a NodePool limit nothing here."""
 
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -11,6 +12,7 @@ from dovetail.api.validation import parse
 from dovetail.model.snapshot import Snapshot
 from dovetail.wiring.world import World
 from tests.api.manifests import a_pool
+from tests.cli.worlds import a_ready_pool, a_world, answered_here, settings_of
 
 DAY = "2026-11-29T00:00:00Z"
 
@@ -49,6 +51,18 @@ async def test_a_budget_for_repair_is_taken_and_said_to_limit_nothing() -> None:
         "spec.disruption.budgets names the reason Unhealthy, which limits nothing here",
     )
     assert "whatever budgets say" in found.advice
+
+
+async def test_status_says_so_of_the_pools_that_have_one(tmp_path: Path) -> None:
+    pools = [a_ready_pool(name) for name in ("idle", "well")]
+    for pool, reason in zip(pools, ("Unhealthy", "Drifted"), strict=True):
+        pool["spec"]["disruption"] = {"budgets": [{"nodes": "0", "reasons": [reason]}]}
+    world = a_world(tmp_path, *pools)
+
+    notes = (await answered_here(settings_of(world), "status")).notes
+
+    (said,) = [note for note in notes if "limits nothing" in note]
+    assert said.startswith("NodePool idle: spec.disruption.budgets names the reason Unhealthy, which limits nothing")
 
 
 async def test_budgets_for_what_asks_them_are_well() -> None:
