@@ -39,7 +39,7 @@ async def test_a_worker_without_any_rights_ends_with_a_line_that_names_what_it_m
     assert process.returncode not in {0, None}
     assert not [line for line in lines if "Traceback" in line]
     [last] = [line for line in lines if line.startswith("dovetail:")]
-    assert 'User "nobody" cannot get' in last and "Namespace/kube-system" in last  # the first thing it reads
+    assert '"nobody" cannot get resource "namespaces"' in last and '"kube-system"' in last  # the first thing it reads
     assert last == lines[-1] and len(last) < 600
 
 
