@@ -151,7 +151,9 @@ class Client:
         self._loaded_at = asyncio.get_running_loop().time()
         former, trust = self._official, _trust_of(settings)
         if former is not None and trust == self._trust:
-            former.configuration.api_key = settings.api_key  # a new token; requests under way continue
+            # A new token, and its new reader: the former would put its own back. Requests under way continue.
+            former.configuration.api_key = settings.api_key
+            former.configuration.refresh_api_key_hook = settings.refresh_api_key_hook
             return
         # The environment is asked for a proxy once, not at every request.
         settings.client_session_kwargs = {"trust_env": bool(getproxies())}

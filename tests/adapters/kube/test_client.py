@@ -244,6 +244,43 @@ async def test_a_client_certificate_that_is_renewed_in_its_file_is_read_anew(
     assert (answer.status, shown) == (200, [before, renewed])
 
 
+async def test_in_a_pod_a_token_that_is_refused_is_read_anew_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The library reads it again after a minute, and until then wrote the one that was refused over the new one."""
+    monkeypatch.setattr("dovetail.adapters.kube.client._RELOAD_SECONDS", -1.0)
+    authority, token = Authority(tmp_path / "ca"), tmp_path / "token"
+    token.write_text("first")
+
+    async def knows_the_second(request: web.Request) -> web.StreamResponse:
+        known = request.headers["Authorization"] == "bearer second"
+        return web.Response(status=200 if known else 401, body=b"{}")
+
+    async with fake_server(tmp_path, tls=tls_of(authority.server())) as server:
+        server.on("/x", knows_the_second)
+        in_a_pod(monkeypatch, server.url, token, authority.certificate)
+        client = Client(ClusterAddress())
+        await client.open()
+        with pytest.raises(Unauthenticated):
+            await client.call(GET)
+        token.write_text("second")
+
+        assert (await client.call(GET)).status == 200
+        await client.close()
+
+
+def in_a_pod(monkeypatch: pytest.MonkeyPatch, url: str, token: Path, authority: Path) -> None:
+    """As if these were the files and variables of a pod's service account."""
+    _, _, place = url.partition("://")
+    host, _, port = place.partition(":")
+    monkeypatch.setenv("KUBERNETES_SERVICE_HOST", host)
+    monkeypatch.setenv("KUBERNETES_SERVICE_PORT", port)
+    loader = "kubernetes.aio.config.incluster_config"
+    monkeypatch.setattr(f"{loader}.SERVICE_TOKEN_FILENAME", str(token))
+    monkeypatch.setattr(f"{loader}.SERVICE_CERT_FILENAME", str(authority))
+    monkeypatch.setattr("dovetail.adapters.kube.connection._SERVICE_ACCOUNT", token)
+
+
 async def test_an_authority_that_is_half_written_is_named_and_read_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
