@@ -52,6 +52,7 @@ from dovetail.telemetry.log.start import user_agent
 from dovetail.telemetry.metrics.karpenters.api_calls import called
 from dovetail.telemetry.metrics.karpenters.cloud_calls import MeasuredCloud
 from dovetail.wiring.orders import ClusterObjects
+from dovetail.wiring.patient_catalogues import PatientCatalogues
 
 if TYPE_CHECKING:
     from dovetail.adapters.simulator.world import SimulatedWorld
@@ -297,7 +298,7 @@ def _world_of(settings: Settings, kube: KubeAdapter, opened: OpenCloud) -> World
         deployments=kube.deployments if settings.moves else None,
         notices=kube.notices,
         cloud=MeasuredCloud(opened.cloud, settings.provider.name),
-        catalogues=opened.catalogues,
+        catalogues=PatientCatalogues(opened.catalogues),
         clock=kube.clock,
         why_unfit=lambda: kube.identity.trouble() or unfit_clock(kube.clock) or kube.karpenter.trouble(),
         inspection=KubeInspection(

@@ -2,7 +2,7 @@
 
 import ast
 import re
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -14,6 +14,7 @@ import yaml
 from dovetail.adapters.kubernetes_json.kinds import CLUSTER_KINDS
 from dovetail.model.names import WELL_KNOWN_LABELS
 from dovetail.model.nodes import NodeClaim, NodeClassRef
+from dovetail.model.values.json import Json
 from dovetail.ports.cloud import Instance, Prepared
 from dovetail.ports.provider import Provider
 from dovetail.settings.deciding import disruption_settings, placement_settings
@@ -25,6 +26,7 @@ from tests.lifecycle.objects import a_claim
 from tests.worker.made_up_cloud import NODE_CLASS, SHAPE, MadeUpCloud, MadeUpEnvironment
 
 ROOT: Final = Path(__file__).parents[2]
+NOTHING: Final[Mapping[str, Sequence[Json]]] = {}
 CHOSEN: Final = {"CLUSTER_NAME": "c", "DOVETAIL_CLOUD": "made-up"}
 
 
@@ -47,10 +49,14 @@ def a_cluster(server: FakeServer) -> None:
 
 
 @asynccontextmanager
-async def opened(folder: Path, **given: str) -> AsyncIterator[tuple[World, FakeServer]]:
-    """The made-up cloud through the front door, over the adapter that a worker has."""
+async def opened(
+    folder: Path, listed: Mapping[str, Sequence[Json]] = NOTHING, **given: str
+) -> AsyncIterator[tuple[World, FakeServer]]:
+    """The made-up cloud through the front door, over the adapter that a worker has. `listed`: objects by their path."""
     async with fake_server(folder) as server:
         a_cluster(server)
+        for path, items in listed.items():
+            server.on(path, says(200, {"metadata": {"resourceVersion": "5"}, "items": items}))
         world = await open_world(read_settings({**CHOSEN, "KUBECONFIG": str(server.kubeconfig()), **given}))
         try:
             await world.ready()
@@ -113,7 +119,7 @@ class TestASecondCloud:
 
     async def test_it_is_closed_with_the_world(self, tmp_path: Path) -> None:
         async with opened(tmp_path) as (world, _):
-            cloud = world.catalogues
+            cloud = world.classes
         assert isinstance(cloud, MadeUpCloud) and cloud.closed
 
 
