@@ -20,8 +20,7 @@ from dovetail.background.supervised import supervised
 from dovetail.connection.presence import TemporalPresence
 from dovetail.settings.settings import Settings, SettingsError
 from dovetail.telemetry.log.start import product_version
-from dovetail.wiring.world import open_world
-from dovetail.worker.absence.opening import until_ready
+from dovetail.worker.absence.opening import until_opened, until_ready
 from dovetail.worker.endpoints import endpoints_of
 from dovetail.worker.self_watch import SelfWatch
 from dovetail.worker.steps import Wiring, times_of
@@ -34,7 +33,9 @@ async def look_on(settings: Settings, stop: asyncio.Event) -> None:
             "DOVETAIL_BESIDE_KARPENTER: with METRICS_PORT=0 or DOVETAIL_API=false there is nothing that this worker "
             "could do: it answers questions on that port, and nothing else"
         )
-    world = await open_world(settings)
+    world = await until_opened(settings, stop)
+    if world is None:
+        return
     presence = TemporalPresence(settings.cluster)
     watch = SelfWatch(view=world.view, why_unfit=world.why_unfit, presence=presence, only_looks=True)
     wiring = Wiring(settings=settings, world=world, times=times_of(watch.steps, presence))

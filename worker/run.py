@@ -33,9 +33,9 @@ from dovetail.connection.temporal import connect
 from dovetail.settings.settings import Settings
 from dovetail.telemetry.log.start import start_logging
 from dovetail.telemetry.metrics.duties import UPKEEP
-from dovetail.wiring.world import open_kept_objects, open_world
+from dovetail.wiring.world import open_kept_objects
 from dovetail.worker.absence.connecting import until_connected
-from dovetail.worker.absence.opening import until_answered, until_ready
+from dovetail.worker.absence.opening import until_opened, until_ready
 from dovetail.worker.beside import look_on
 from dovetail.worker.endpoints import endpoints_of
 from dovetail.worker.fitness import keep_publishing
@@ -56,12 +56,12 @@ _log = logging.getLogger(__name__)
 
 async def serve(settings: Settings, stop: asyncio.Event, observed: Observed | None = None) -> None:
     """Open the world, serve until `stop` for as long as Temporal accepts this worker, shut down."""
-    if not await until_answered(settings, stop):
-        return
     if settings.beside_karpenter:
         await look_on(settings, stop)
         return
-    world = await open_world(settings)
+    world = await until_opened(settings, stop)
+    if world is None:
+        return
     notices = NoticeQueue(world.notices)
     world = replace(world, notices=notices)
     presence, steps, flights = TemporalPresence(settings.cluster), StepHealth(), flight_recorder(settings)

@@ -98,12 +98,16 @@ class MadeUpCloud:
             await self.cluster.notices.publish(notice)
         return 0.0
 
+    async def check(self) -> None:
+        """It needs nothing."""
+
     async def close(self) -> None:
         self.closed = True
 
 
 async def open_made_up(cluster: ProviderCluster, given: MadeUpEnvironment) -> OpenCloud:
     cloud = MadeUpCloud(given=given, cluster=cluster)
+    await cloud.check()
     return OpenCloud(cloud=cloud, catalogues=cloud, classes=cloud, interruptions=None, close=cloud.close)
 
 

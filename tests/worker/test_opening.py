@@ -1,4 +1,4 @@
-"""A start waits for an API server that does not answer, and for nothing that a person must put right."""
+"""A start waits for an API server or a cloud that does not answer, and for nothing that a person must put right."""
 
 import asyncio
 import logging
@@ -10,14 +10,18 @@ from typing import Any
 import pytest
 
 from dovetail.cli.demo.temporal_server import free_ports
-from dovetail.ports.failures import Forbidden, NotSeenYet, Unauthenticated
+from dovetail.ports.failures import Forbidden, Misconfigured, NotSeenYet, Unauthenticated, Unreachable
+from dovetail.settings.providers import PROVIDERS
 from dovetail.settings.settings import Settings, read_settings
+from dovetail.wiring.world import World
 from dovetail.worker.absence import opening
-from dovetail.worker.absence.opening import until_answered, until_ready
+from dovetail.worker.absence.opening import until_opened, until_ready
 from dovetail.worker.http_server import Endpoint
 from tests.adapters.kube.fake_server import FakeServer, fake_server, says
 from tests.system.test_temporal_away import ask
 from tests.waiting import until
+from tests.worker.made_up_cloud import MadeUpCloud
+from tests.worker.test_providers import CHOSEN, a_cluster
 
 NAMESPACE = "/api/v1/namespaces/kube-system"
 ITS_UID = says(200, {"metadata": {"name": "kube-system", "uid": "uid-1"}})
@@ -26,25 +30,43 @@ ITS_UID = says(200, {"metadata": {"name": "kube-system", "uid": "uid-1"}})
 @pytest.fixture
 async def server(tmp_path: Path) -> AsyncIterator[FakeServer]:
     async with fake_server(tmp_path) as started:
+        a_cluster(started)
         yield started
 
 
 @pytest.fixture(autouse=True)
-def no_pause_between_tries(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def pause(stop: asyncio.Event) -> None:
+def made_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(PROVIDERS, "made-up", "tests.worker.made_up_cloud")
+
+
+async def is_opened(waiting: "asyncio.Task[World | None]") -> bool:
+    world = await waiting
+    if world is not None:
+        await world.close()
+    return world is not None
+
+
+@pytest.fixture(autouse=True)
+def pauses(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """Those between two tries; here they have no length."""
+    pauses: list[float] = []
+
+    async def pause(stop: asyncio.Event, seconds: float) -> None:
+        pauses.append(seconds)
         await asyncio.sleep(0)
 
     monkeypatch.setattr(opening, "pause", pause)
+    return pauses
 
 
 def settings_of(server: FakeServer, port: int = 0) -> Settings:
     found = {
-        "CLUSTER_NAME": "c",
+        **CHOSEN,
         "KUBECONFIG": str(server.kubeconfig()),
         "HEALTH_PROBE_PORT": str(port),
         "DOVETAIL_LISTEN_ADDRESS": "*",  # as a pod has it
     }
-    return read_settings(found, with_cloud=False)
+    return read_settings(found)
 
 
 @pytest.fixture(autouse=True)
@@ -79,7 +101,7 @@ async def test_what_a_person_must_put_right_ends_the_start(
     server.on(NAMESPACE, says(status, {"message": "the token has expired"}))
 
     with pytest.raises(failure, match=f"^cluster {server.url}: the token has expired"):
-        await until_answered(settings_of(server), asyncio.Event())
+        await until_opened(settings_of(server), asyncio.Event())
 
 
 async def test_it_waits_for_an_api_server_without_its_store_and_answers_probes_meanwhile(
@@ -88,22 +110,76 @@ async def test_it_waits_for_an_api_server_without_its_store_and_answers_probes_m
     caplog.set_level(logging.WARNING)
     server.on(NAMESPACE, says(500, {"message": "etcdserver: no leader"}))
     [port] = free_ports(1)
-    waiting = asyncio.create_task(until_answered(settings_of(server, port), asyncio.Event()))
+    waiting = asyncio.create_task(until_opened(settings_of(server, port), asyncio.Event()))
     await until(lambda: len(server.asked) > 2, words="the server is asked again and again")
     health, ready = [await ask(port, path) for path in ("/healthz", "/readyz")]
     server.on(NAMESPACE, ITS_UID)
 
     why = f"cluster {server.url}: etcdserver: no leader"
-    assert await waiting
+    assert await is_opened(waiting)
     assert (health, ready) == ((200, f"ok\n{why}\n"), (503, f"{why}\n"))
     assert listened == [None], "a kubelet asks at the pod's address"
     assert [each.message for each in caplog.records] == [f"{why}; this worker waits until it answers"]
 
 
+async def test_it_waits_for_a_cloud_that_hangs_and_then_refuses_connections_and_answers_probes_meanwhile(
+    server: FakeServer, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A worker that ended instead drained nothing and answered no warning until its back-off was over, and while its
+    first call hung a kubelet had nobody to ask."""
+    hangs, goes_on, tries = asyncio.Event(), asyncio.Event(), list[int]()
+
+    async def check(self: MadeUpCloud) -> None:
+        tries.append(1)
+        hangs.set()
+        await goes_on.wait()
+        if len(tries) < 3:
+            raise Unreachable("made-up:Look", "could not connect")
+
+    monkeypatch.setattr(MadeUpCloud, "check", check)
+    [port] = free_ports(1)
+    waiting = asyncio.create_task(until_opened(settings_of(server, port), asyncio.Event()))
+    await hangs.wait()
+    (alive, _), (ready, _) = [await ask(port, path) for path in ("/healthz", "/readyz")]
+    goes_on.set()
+
+    assert await is_opened(waiting)
+    assert (alive, ready, len(tries)) == (200, 503, 3)
+    said = "made-up:Look: could not connect; this worker waits until it answers"
+    assert [each.message for each in caplog.records if each.name == opening.__name__] == [said]
+
+
+async def test_a_cloud_that_stays_away_is_asked_less_and_less_often(
+    server: FakeServer, pauses: list[float], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each try begins to list the whole cluster."""
+
+    async def check(self: MadeUpCloud) -> None:
+        if len(pauses) < 6:
+            raise Unreachable("made-up:Look", "could not connect")
+
+    monkeypatch.setattr(MadeUpCloud, "check", check)
+
+    assert await is_opened(asyncio.create_task(until_opened(settings_of(server), asyncio.Event())))
+    assert pauses == [4, 8, 16, 30, 30, 30]
+
+
+async def test_a_cloud_that_a_person_must_put_right_ends_the_start(
+    server: FakeServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def check(self: MadeUpCloud) -> None:
+        raise Misconfigured("made-up credentials", "they are of another account")
+
+    monkeypatch.setattr(MadeUpCloud, "check", check)
+
+    with pytest.raises(Misconfigured, match="another account"):
+        await until_opened(settings_of(server), asyncio.Event())
+
+
 async def test_a_worker_that_is_stopped_waits_no_longer(server: FakeServer) -> None:
     server.on(NAMESPACE, says(503))
     stop = asyncio.Event()
-    waiting = asyncio.create_task(until_answered(settings_of(server), stop))
+    waiting = asyncio.create_task(until_opened(settings_of(server), stop))
     await until(lambda: bool(server.asked), words="the server is asked")
     stop.set()
 

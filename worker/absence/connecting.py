@@ -54,10 +54,10 @@ async def _try(connect: Callable[[], Awaitable[Client]], presence: TemporalPrese
     return None, f"Temporal cannot be used: {presence.problem}"
 
 
-async def pause(stop: asyncio.Event) -> None:
+async def pause(stop: asyncio.Event, seconds: float = AGAIN_SECONDS) -> None:
     """Before another try; over at once when the worker is stopped."""
     try:
-        async with asyncio.timeout(AGAIN_SECONDS):
+        async with asyncio.timeout(seconds):
             await stop.wait()
     except TimeoutError:
         return
