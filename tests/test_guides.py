@@ -75,6 +75,13 @@ def test_every_test_in_a_guide_exists(guide: str) -> None:
     assert [f"{path}::{test}" for path, test in named if f"def {test}(" not in (ROOT / path).read_text()] == []
 
 
+@pytest.mark.parametrize("guide", GUIDES)
+def test_a_guide_that_says_where_temporal_is_names_the_namespace_too(guide: str) -> None:
+    """Without one a command asks about `default`, where nothing of ours is, and `doctor` finds everything missing."""
+    exports = [line for line in (ROOT / guide).read_text().splitlines() if line.startswith("export TEMPORAL_ADDRESS=")]
+    assert [line for line in exports if " TEMPORAL_NAMESPACE=" not in line] == []
+
+
 def test_every_object_of_ours_in_the_guide_to_safe_disruption_is_understood() -> None:
     """As a reader applies them."""
     text = (ROOT / "docs/guides/safe-disruption.md").read_text()
