@@ -11,13 +11,13 @@ from dovetail.activities.interruptions.doubts import Met, apart, instance_of, is
 from dovetail.activities.shared.writes.claim_deletion import delete_because
 from dovetail.activities.shared.writes.revisions import revise_claim
 from dovetail.lifecycle.unfinished import reference
-from dovetail.messages.interruptions import Answered, Interruption
+from dovetail.messages.interruptions import Answered, Interruption, Warned
 from dovetail.model import names
 from dovetail.model.nodes import NodeClaim
 from dovetail.model.objects.watched_kinds import CLAIMS
 from dovetail.model.reasons.endings import OF_REASONS
 from dovetail.model.values.time import format_time
-from dovetail.ports.failures import NotSeenYet, Postponed
+from dovetail.ports.failures import NotSeenYet, Postponed, Unreachable
 from dovetail.ports.interruptions import Interruptions
 from dovetail.ports.objects import MetadataChange, NodeClaims
 from dovetail.ports.view import ClusterView
@@ -27,6 +27,7 @@ from dovetail.telemetry.metrics.ours.outcomes import not_borne_out
 
 READS = CLAIMS  # a warning leaves two minutes: nothing else is waited for
 AGAIN_SECONDS = 5.0
+CONFIRM_SECONDS = 5.0
 
 _log = logging.getLogger(__name__)
 
@@ -75,7 +76,7 @@ class AnswerInterruptions:
         """The warnings that the cloud confirms. The rest is tried again while it is fresh, and then dropped."""
         if not doubted:
             return []
-        confirmed = await self.interruptions.borne_out(frozenset(each.warned for each in doubted))
+        confirmed = await self._confirmed(frozenset(each.warned for each in doubted))
         outcomes = await self._each([each for each in doubted if each.warned in confirmed])
         rest = [each for each in doubted if each.warned not in confirmed]
         waiting = [each for each in rest if is_fresh(each.warning, self.now())]
@@ -86,6 +87,15 @@ class AnswerInterruptions:
         for each in rest:
             not_borne_out(each.warning.reason)
         return outcomes
+
+    async def _confirmed(self, warned: frozenset[Warned]) -> frozenset[Warned]:
+        """Those that the cloud confirms. One that hangs is not waited for: its answer would come after minutes, and who
+        reads the queue without Temporal has a few hands for all its messages."""
+        try:
+            async with asyncio.timeout(CONFIRM_SECONDS):
+                return await self.interruptions.borne_out(warned)
+        except TimeoutError:
+            raise Unreachable("warnings", f"the cloud does not answer whether {len(warned)} are true") from None
 
     async def _each(self, met: Sequence[Met]) -> list[Outcome]:
         """Answer all of them; raises the first failure."""

@@ -14,7 +14,7 @@ from temporalio.testing import ActivityEnvironment
 from dovetail.activities.interruptions.answer_interruptions import AnswerInterruptions
 from dovetail.activities.interruptions.direct_answers import REMEMBERED_SECONDS, DirectAnswers
 from dovetail.activities.interruptions.tell_interruptions import InterruptionNotices
-from dovetail.activities.interruptions.watch_interruptions import WatchInterruptions
+from dovetail.activities.interruptions.watch_interruptions import BATCHES_AT_ONCE, WatchInterruptions
 from dovetail.activities.shared.writes.known_claims import KnownClaims
 from dovetail.activities.termination.begin_and_end_departure import BeginAndEndDeparture, DeparturePorts
 from dovetail.activities.termination.drain_node import DrainNode, DrainPorts
@@ -185,6 +185,16 @@ class Stage:
     def is_tainted(self) -> bool:
         return any(taint.key == names.DISRUPTED_TAINT for taint in self.world.nodes["node-1"].taints)
 
+    def hangs(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """The cloud takes questions from now on and answers none."""
+
+        async def borne_out(warned: Collection[Warned]) -> frozenset[Warned]:
+            self.queue.asked.append(len(warned))
+            await asyncio.Event().wait()
+            raise AssertionError("it never answers")
+
+        monkeypatch.setattr(self.queue, "borne_out", borne_out)
+
     async def until(self, holds: Callable[[], bool]) -> None:
         deadline = time.monotonic() + 30
         while not holds():
@@ -274,6 +284,45 @@ async def test_what_was_begun_and_cannot_be_answered_yet_holds_up_no_other(stage
     await stage.until(lambda: stage.world.claims["pool-1"].deleting_since is not None)
 
     assert stage.world.claims["pool-2"].deleting_since is None
+
+
+async def test_a_cloud_that_hangs_holds_up_no_warning_that_is_believed_and_no_drain(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What it had to confirm, coming again and again, took all the hands that answer messages."""
+    monkeypatch.setattr("dovetail.activities.interruptions.answer_interruptions.CONFIRM_SECONDS", 0.01)
+
+    stage.hangs(monkeypatch)
+    monkeypatch.setitem(globals(), "VISIBLE_AGAIN", 0.0)
+    spot = replace(stage.world.claims["pool-1"], labels={names.CAPACITY_TYPE: names.CAPACITY_SPOT})
+    stage.world.put(spot, a_joined_claim("pool-2", uid="uid-pool-2", provider_id="aws:///zone/i-2", node_name="node-2"))
+    stage.answers.remember((stopped("i-2"),))
+    stage.queue.waiting.append(Message(receipt="r2", interruption=stopped("i-2")))
+    stage.leave()
+    await stage.until(lambda: len(stage.queue.asked) > BATCHES_AT_ONCE + 1)
+
+    stage.queue.waiting = [Message(receipt="r1", interruption=replace(a_warning(), at=1000.0))]
+    await stage.until(lambda: stage.queue.acknowledged == ["r1"] and not stage.world.pods)
+
+    assert stage.world.claims["pool-2"].deleting_since is None
+
+
+async def test_while_what_was_begun_waits_for_the_cloud_nodes_are_drained(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each answer that was begun takes its time with a cloud that hangs, one after the other."""
+    monkeypatch.setattr("dovetail.activities.interruptions.answer_interruptions.CONFIRM_SECONDS", 3600.0)
+    stage.hangs(monkeypatch)
+    stage.world.put(
+        a_joined_claim("pool-2", uid="uid-pool-2", provider_id="aws:///zone/i-2", node_name="node-2"),
+        a_joined_claim(deleting_since=1000.0),
+    )
+    stage.answers.remember((stopped("i-2"),))
+    stage.leave()
+
+    await stage.until(lambda: bool(stage.queue.asked) and not stage.world.pods)
+
+    assert stage.evicted() == ["web"]
 
 
 async def test_nothing_is_done_while_temporal_answers(stage: Stage) -> None:

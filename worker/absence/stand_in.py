@@ -58,6 +58,7 @@ class StandIn:
     warnings: Warnings | None
     why_unfit: Callable[[], str]
     reading: list[asyncio.Task[None]] = field(default_factory=list)
+    answering: asyncio.Task[None] | None = None  # of what was begun
     begun_answered: bool = False
 
     async def run(self) -> None:
@@ -67,7 +68,7 @@ class StandIn:
                 await self._stand_in()
                 await self._hand_over()
         finally:
-            await stop(*self.reading)
+            await stop(*self.reading, *([] if self.answering is None else [self.answering]))
             await self.departures.stop()
 
     async def _stand_in(self) -> None:
@@ -90,10 +91,21 @@ class StandIn:
                 _log.warning("without Temporal: %s", failure)
 
     async def _answer_what_was_begun(self) -> None:
-        """Answer, once, the warnings whose workflows were under way when Temporal fell silent."""
-        if self.warnings is not None and not self.begun_answered:
-            await self.warnings.answers.answer_what_was_begun()
-        self.begun_answered = True
+        """Answer, once, the warnings whose workflows were under way when Temporal fell silent: beside the look, because
+        whether some are true is asked of a cloud that may hang."""
+        if self.warnings is None or self.begun_answered or not (self.answering is None or self.answering.done()):
+            return
+        self.answering = asyncio.create_task(self._answer_begun(self.warnings.answers))
+
+    async def _answer_begun(self, answers: DirectAnswers) -> None:
+        try:
+            await answers.answer_what_was_begun()
+        except Failure as failure:
+            _log.warning("without Temporal: %s", failure)
+        except Exception:
+            _log.exception("the warnings that were begun cannot be answered now")
+        else:
+            self.begun_answered = True
 
     async def _take_up(self) -> None:
         self.departures.take_up()
