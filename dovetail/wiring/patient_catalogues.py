@@ -3,7 +3,7 @@
 A call to a cloud that takes a connection and says nothing ends after minutes, and upkeep asks about claim after claim.
 Behind these questions stand orders that need no cloud: a disruption that is called off, a Freeze, a status. So a
 question is waited for only for a while; what hangs beyond that is answered as a cloud that does not answer, and while
-anything hangs, all other questions are given only the moment that a remembered answer takes. A question that hangs goes
+one hangs, all others of its kind are given only the moment that a remembered answer takes. A question that hangs goes
 on beside, so that what it learns is known to the next, and is not asked a second time meanwhile. Its answer is given to
 nobody: what it was asked about may have changed.
 """
@@ -27,13 +27,14 @@ MOMENT_SECONDS: Final = 0.01  # while the cloud hangs
 class PatientCatalogues:
     def __init__(self, catalogues: Catalogues) -> None:
         self._catalogues = catalogues
-        self._hanging: dict[str, int] = {}  # questions that were given up and go on, by subject
+        self._of_pools, self._of_claims = _Questions(), _Questions()  # a list of instances that hangs hides no types
 
     async def catalogue(self, pool: NodePool) -> Catalogue:
-        return await self._answer(f"instance types of NodePool {pool.name}", self._catalogues.catalogue(pool))
+        subject = f"instance types of NodePool {pool.name}"
+        return await self._of_pools.answer(subject, self._catalogues.catalogue(pool))
 
     async def drift(self, claim: NodeClaim) -> str:
-        return await self._answer(f"drift of NodeClaim {claim.name}", self._catalogues.drift(claim))
+        return await self._of_claims.answer(f"drift of NodeClaim {claim.name}", self._catalogues.drift(claim))
 
     async def node_class(self, reference: NodeClassRef) -> NodeClassState:
         return await self._catalogues.node_class(reference)
@@ -44,7 +45,14 @@ class PatientCatalogues:
     async def repair_policies(self) -> tuple[RepairPolicy, ...]:
         return await self._catalogues.repair_policies()
 
-    async def _answer(self, subject: str, question: Coroutine[None, None, T]) -> T:
+
+class _Questions:
+    """Those of one kind."""
+
+    def __init__(self) -> None:
+        self._hanging: dict[str, int] = {}  # given up, and going on, by subject
+
+    async def answer(self, subject: str, question: Coroutine[None, None, T]) -> T:
         if subject in self._hanging:
             question.close()
             raise Unreachable(subject, "the cloud still does not answer")

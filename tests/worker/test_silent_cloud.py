@@ -14,6 +14,7 @@ from dovetail.activities.upkeep.claims import ClaimUpkeep
 from dovetail.activities.upkeep.keep_up import KeepUp
 from dovetail.background.supervised import stop
 from dovetail.model import names
+from dovetail.model.pools import Catalogue, NodePool
 from dovetail.model.snapshot import Snapshot
 from dovetail.model.values.json import Json
 from dovetail.ports.failures import Unreachable
@@ -143,3 +144,22 @@ async def test_a_pool_whose_types_cannot_be_had_says_so_and_is_asked_about_once(
 
     assert first.catalogues["web"].error == "instance types of NodePool web: the cloud does not answer"
     assert second.catalogues["web"].error == "instance types of NodePool web: the cloud still does not answer"
+
+
+async def test_drift_that_hangs_hides_no_instance_types(
+    silent: tuple[World, FakeServer], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Types that have to be asked for anew take longer than the moment that a remembered answer does."""
+    world, _ = silent
+    monkeypatch.setattr(patient_catalogues, "MOMENT_SECONDS", 0.0)
+
+    async def asks(self: MadeUpCloud, pool: NodePool) -> Catalogue:
+        for _ in range(9):  # turns of the event loop
+            await asyncio.sleep(0)
+        return await ITS_CATALOGUE(self, pool)
+
+    monkeypatch.setattr(MadeUpCloud, "catalogue", asks)
+    with pytest.raises(Unreachable):
+        await world.catalogues.drift(world.view.snapshot().claims[CALLED_OFF])
+
+    assert (await looked(world)).catalogues["web"].types
