@@ -9,7 +9,7 @@ from functools import partial
 from dovetail.activities.shared.looks.look import Look, Write
 from dovetail.model.snapshot import Snapshot
 from dovetail.placement.buffers.status import resolved_status
-from dovetail.placement.buffers.virtual_pods import ours, resolve
+from dovetail.placement.buffers.virtual_pods import ours, resolve, within_all
 from dovetail.ports.objects import CapacityBuffers
 
 
@@ -22,8 +22,8 @@ class BufferUpkeep:
     async def look(self, snapshot: Snapshot) -> Look[Write]:
         """The writes that are due; time alone changes nothing."""
         writes: list[Write] = []
-        for buffer in ours(snapshot):
-            wanted = resolved_status(buffer, resolve(buffer, snapshot), self.now())
+        for buffer, found in within_all([(buffer, resolve(buffer, snapshot)) for buffer in ours(snapshot)]):
+            wanted = resolved_status(buffer, found, self.now())
             if wanted != buffer.status:
                 writes.append(partial(self.buffers.patch_status, buffer, wanted))
         return Look(due=writes)

@@ -17,7 +17,7 @@ from dovetail.model.places.kept_places import needs_a_node, planned_pods
 from dovetail.model.reasons.endings import is_interrupted
 from dovetail.model.rules.pod_rules import is_terminal
 from dovetail.model.snapshot import Snapshot
-from dovetail.placement.buffers.virtual_pods import Resolved, on_their_way, ours, resolve
+from dovetail.placement.buffers.virtual_pods import Resolved, on_their_way, resolutions
 from dovetail.placement.earlier_claims import earlier_claims
 from dovetail.placement.pdbs import pdbs_of
 
@@ -151,9 +151,8 @@ def _leaving(snapshot: Snapshot, leaving: frozenset[str], ending: frozenset[str]
 
 def _buffers(snapshot: Snapshot) -> Iterator[str]:
     """The buffers whose pods would take part."""
-    coming, judging = on_their_way(snapshot), Judging()
-    for buffer in ours(snapshot):
-        found = judging.judge(buffer, "trigger", resolve, buffer, snapshot)
+    coming = on_their_way(snapshot)
+    for buffer, found in resolutions(snapshot, "trigger", Judging()):
         if isinstance(found, Resolved) and found.replicas > coming[buffer.uid]:
             yield buffer.uid
 
@@ -168,9 +167,7 @@ def _room_of_buffers(snapshot: Snapshot) -> Iterator[Room]:
     """If there are buffers, how much they ask for and where pods run: a bound pod takes some of their room."""
     if not snapshot.buffers:
         return
-    judging = Judging()
-    for buffer in ours(snapshot):
-        found = judging.judge(buffer, "trigger", resolve, buffer, snapshot)
+    for buffer, found in resolutions(snapshot, "trigger", Judging()):
         if isinstance(found, Resolved):
             yield "buffer", buffer.uid, str(buffer.generation), str(found.generation), str(found.replicas)
     running = [(uid, pod.node_name) for uid, pod in snapshot.pods.items() if pod.node_name and not is_terminal(pod)]

@@ -78,6 +78,13 @@ async def test_upkeep_writes_what_each_buffer_was_resolved_to_or_why_not() -> No
     assert said(found["nothing"])[1] == ("Provisioning", "False", "BufferEmpty", 5.0)
 
 
+async def test_upkeep_says_which_buffers_are_beyond_what_all_may_ask_for() -> None:
+    found = await kept(a_snapshot(**with_buffers(*[a_buffer(f"b{number}", replicas=10_000) for number in range(6)])))
+
+    assert [found[f"b{number}"].replicas for number in range(6)] == [*[10_000] * 5, None]
+    assert said(found["b5"])[0] == ("ReadyForProvisioning", "False", "ResolutionFailed", 5.0)
+
+
 async def test_what_stands_is_not_written_again_and_a_transition_keeps_its_time() -> None:
     """PLM-5."""
     buffer = a_buffer()

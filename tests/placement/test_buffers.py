@@ -1,6 +1,7 @@
 """CapacityBuffers: what room they ask for (PLC-211, PLC-212) and what a pass makes of it (PLC-29, PLC-213, PLC-214;
 PLT-171)."""
 
+from collections import Counter
 from dataclasses import replace
 from typing import Any
 
@@ -8,9 +9,19 @@ import pytest
 
 from dovetail.model import names
 from dovetail.model.objects.buffers import WorkloadRef
+from dovetail.model.objects.judging import Judging
 from dovetail.model.values.resources import parse_resources
 from dovetail.placement.buffers.verdicts import for_real_pods, verdicts
-from dovetail.placement.buffers.virtual_pods import MOST_PODS, Resolved, Unresolved, resolve, virtual_pods
+from dovetail.placement.buffers.virtual_pods import (
+    MOST_OF_ALL,
+    MOST_PODS,
+    Resolved,
+    Unresolved,
+    buffer_of,
+    resolutions,
+    resolve,
+    virtual_pods,
+)
 from dovetail.placement.proposals import proposed_nodes
 from tests.placement.buffer_worlds import DEPLOYMENT, a_buffer, a_source, a_template, with_buffers
 from tests.placement.builders import NOW, a_node, a_pod, a_snapshot, an_index, groups, placed
@@ -115,6 +126,26 @@ def test_what_cannot_be_resolved_is_said_by_object_and_field(fields: dict[str, A
 
     assert resolve(bad, world) == Unresolved(reason=reason, message=message)  # type: ignore[arg-type]
     assert [pod.name for pod in virtual_pods(world).pending] == ["capacity-buffer-good-1", "capacity-buffer-good-2"]
+
+
+def test_the_many_buffers_of_one_namespace_leave_the_others_their_room() -> None:
+    """PLC-211: a hundred buffers made a million pods, in every pass and every answer."""
+    of_many = [a_buffer(f"many-{number:03}", namespace="greedy", replicas=MOST_PODS) for number in range(100)]
+    others = [a_buffer("first", namespace="a", replicas=3), a_buffer("last", namespace="z", replicas=MOST_PODS)]
+    templates = {f"{namespace}/small": a_source() for namespace in ("a", "greedy", "z")}
+    world = a_snapshot([a_pod("real")], **with_buffers(*of_many, *others) | {"pod_templates": templates})
+
+    made = Counter(buffer_of(pod) for pod in virtual_pods(world).pending)
+    found = {buffer.key: each for buffer, each in resolutions(world, "placement", Judging())}
+
+    assert sum(made.values()) <= MOST_OF_ALL < 100 * MOST_PODS
+    assert (made["a/first"], made["z/last"], made["greedy/many-000"]) == (3, MOST_PODS, MOST_PODS)
+    beyond = found["greedy/many-099"]
+    assert isinstance(beyond, Unresolved) and beyond.reason == "ResolutionFailed"
+    assert beyond.message == (
+        "spec: with these 10000 pods all buffers would ask for more than 50000; "
+        "namespaces come in turn, by what they have so far"
+    )
 
 
 def test_a_template_that_cannot_be_read_is_named_with_its_fault() -> None:

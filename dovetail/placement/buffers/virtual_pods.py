@@ -6,13 +6,13 @@ template leaves no old ones behind.
 """
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, Literal
 
 from dovetail.model import names
 from dovetail.model.objects.buffers import CapacityBuffer, WorkloadRef
-from dovetail.model.objects.judging import Judging
+from dovetail.model.objects.judging import Judging, Unjudged
 from dovetail.model.objects.workloads import PodSource
 from dovetail.model.pods import Pod
 from dovetail.model.snapshot import Snapshot
@@ -21,6 +21,10 @@ from dovetail.model.values.resources import PODS, Resources
 
 ACTIVE: Final = "buffer.x-k8s.io/active-capacity"  # buffers of another strategy are not for us
 MOST_PODS: Final = 10_000  # of one buffer; limits that would hold a tiny pod a billion times must not stop the planner
+MOST_OF_ALL: Final = (
+    50_000  # of all buffers: each is an object in every pass and answer, a million took 42 s and 0.9 GiB
+)
+_BEYOND: Final = f"all buffers would ask for more than {MOST_OF_ALL}; namespaces come in turn, by what they have so far"
 PRIORITY: Final = -(2**31)
 
 Reason = Literal["PodTemplateNotFound", "ScalableRefNotFound", "ResolutionFailed"]
@@ -79,6 +83,36 @@ def resolve(buffer: CapacityBuffer, snapshot: Snapshot) -> Resolved | Unresolved
     return Resolved(pod=found.pod, replicas=count, generation=found.generation)
 
 
+def resolutions(
+    snapshot: Snapshot, purpose: str, judging: Judging
+) -> Sequence[tuple[CapacityBuffer, Resolved | Unresolved]]:
+    """What each buffer is resolved to, without those that cannot be judged. `purpose`: what it is asked for."""
+    found = [(buffer, judging.judge(buffer, purpose, resolve, buffer, snapshot)) for buffer in ours(snapshot)]
+    return within_all([(buffer, each) for buffer, each in found if not isinstance(each, Unjudged)])
+
+
+def within_all(
+    found: Sequence[tuple[CapacityBuffer, Resolved | Unresolved]],
+) -> Sequence[tuple[CapacityBuffer, Resolved | Unresolved]]:
+    """The same, without room for more pods than all buffers may have together: namespaces come in turn, by the pods
+    that they have so far, so that the many buffers of one leave the others theirs."""
+    pods: Counter[str] = Counter()
+    turns: list[tuple[int, int, int]] = []
+    for number, (buffer, each) in enumerate(found):
+        if isinstance(each, Resolved):
+            pods[buffer.namespace] += each.replicas
+            turns.append((pods[buffer.namespace], number, each.replicas))
+    if pods.total() <= MOST_OF_ALL:
+        return found
+    left, beyond = MOST_OF_ALL, dict[int, Unresolved]()
+    for _, number, replicas in sorted(turns):
+        if replicas <= left:
+            left -= replicas
+        else:
+            beyond[number] = _failed(f"spec: with these {replicas} pods {_BEYOND}")
+    return [(buffer, beyond.get(number, each)) for number, (buffer, each) in enumerate(found)]
+
+
 _WORKLOADS: Final = ("Deployment", "StatefulSet", "ReplicaSet")
 
 
@@ -120,8 +154,7 @@ def virtual_pods(snapshot: Snapshot, judging: Judging | None = None) -> VirtualP
     pending: list[Pod] = []
     promised: list[Pod] = []
     coming, judging = on_their_way(snapshot), judging or Judging()
-    for buffer in ours(snapshot):
-        found = judging.judge(buffer, "placement", resolve, buffer, snapshot)
+    for buffer, found in resolutions(snapshot, "placement", judging):
         if isinstance(found, Resolved):
             made = [*_copies(buffer, found, snapshot.now)]
             waiting = max(len(made) - coming[buffer.uid], 0)
