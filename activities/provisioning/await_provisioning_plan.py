@@ -224,7 +224,7 @@ class AwaitProvisioningPlan:
         with self.decisions.under_way():
             plan, placement = await self.thread.run(lambda stop: plan_provisioning(snapshot, settings, stop, late))
         self.flights.decided("provisioning", snapshot, plan, late)
-        self.late = frozenset(r.pod.uid for r in placement.refused if r.is_not_reached)
+        self.late = placement.late
         self.took = self.now() - began
         self.decisions.record(for_real_pods(placement), self.took, self.now())
         if self.refused is None or refusals in (NONE, self.refused.pools):  # else it is about pods refused alone

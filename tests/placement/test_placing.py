@@ -311,6 +311,31 @@ def test_when_the_time_is_up_the_pods_not_reached_are_said_to_be_so() -> None:
     assert (placement.complete, placement.refused[0].reasons) == (False, ("not_reached",))
 
 
+class Looks:
+    """Says that the time is up after so many looks at the clock."""
+
+    def __init__(self, before: int) -> None:
+        self._left = before
+
+    def __call__(self) -> bool:
+        self._left -= 1
+        return self._left < 0
+
+
+def test_a_pod_whose_preferences_were_not_all_tried_in_time_is_not_refused_for_them() -> None:
+    """PLQ-23: without them it finds a place; the others come before it in the next pass."""
+    choosy = a_shape(preferred_terms=tuple(term(one_of(f"k{number}", "v"), weight=1) for number in range(20)))
+    snapshot = a_snapshot([a_pod("choosy", shape=choosy), a_pod("plain", "500m")])
+
+    cut = place(an_index(snapshot), should_stop=Looks(10))
+    alone = place(an_index(a_snapshot([a_pod("choosy", shape=choosy)])), should_stop=Looks(10))
+
+    assert {each.pod.name: each.reasons for each in cut.refused} == dict.fromkeys(("choosy", "plain"), ("not_reached",))
+    assert cut.late == {"uid-plain"}
+    assert (alone.complete, alone.refused[0].is_not_reached) == (False, True)
+    assert groups(place(an_index(snapshot), should_stop=Looks(100))) == [["choosy", "plain"]]
+
+
 def test_more_types_than_a_nodeclaim_may_list_are_cut_by_price() -> None:
     """More types than a NodeClaim may list are cut by price (PLC-137)."""
     settings = PlacementSettings(max_types=2)

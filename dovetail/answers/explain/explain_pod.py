@@ -257,7 +257,7 @@ def _refused(look: Look, pod: Pod, round_: _Round) -> PodAnswer:
     if where := place_text(alone, pod):
         others = Help(change="if no other pod were waiting: those before it take what is left", then=where)
         return replace(answer, helps=(others, *helps(look.snapshot, refused, index.settings, look.placing())))
-    said = next((r for r in alone.refused if r.pod.uid == pod.uid), refused)
+    said = next((r for r in alone.refused if r.pod.uid == pod.uid and not r.is_not_reached), refused)
     found = helps(look.snapshot, said, index.settings, look.placing())
     return replace(answer, pools_alone=said.pools if said.pools != refused.pools else (), helps=found)
 

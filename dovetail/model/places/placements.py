@@ -77,6 +77,7 @@ class RefusedPod:
     pod: Pod
     pools: tuple[PoolRefusal, ...]
     existing: Mapping[str, int] = field(default_factory=dict)  # reason -> the number of existing nodes
+    begun: bool = False  # not reached, as it took the rest of the time itself: in the next pass all others come first
 
     @property
     def reasons(self) -> tuple[Reason, ...]:
@@ -145,6 +146,11 @@ class Placement:
     by_zone: Mapping[str, int] = field(default_factory=dict)  # PLC-232: pending pods by the zone that they are bound to
     unjudged: tuple[Unjudged, ...] = ()  # objects that were set aside
     complete: bool = True  # False: the time was up; pods not reached are refused as such (PLQ-23)
+
+    @property
+    def late(self) -> frozenset[str]:
+        """The UIDs of the pods that come first in the next pass (PLQ-23)."""
+        return frozenset(each.pod.uid for each in self.refused if each.is_not_reached and not each.begun)
 
     @property
     def nominated(self) -> tuple[str, ...]:

@@ -6,6 +6,7 @@ fails is the reason (PLC-150 to PLC-157); if no types were left, so are the crit
 """
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import NamedTuple
 
 from dovetail.model.names import HOSTNAME
@@ -65,7 +66,7 @@ class Explainer:
             case "volumes":
                 return _plain(refused.pod, "volume_lookup", "something its volumes refer to does not exist")
             case "not_reached":
-                return _plain(refused.pod, "not_reached", "the time was up")
+                return replace(_plain(refused.pod, "not_reached", "the time was up"), begun=refused.begun)
         demand = refused.demand
         assert demand is not None
         known = self._known.get(demand)

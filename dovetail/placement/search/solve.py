@@ -57,6 +57,7 @@ class Refused:
     demand: Demand | None
     reason: Literal["tried", "dra", "devices", "volumes", "not_reached", "not_judged"] = "tried"
     fault: str = ""  # of a pod, or its resource claims, that cannot be judged
+    begun: bool = False  # of one that was not reached: it was being tried when the time was up
 
 
 class Pass:
@@ -244,12 +245,13 @@ class Pass:
             del self.refused[pod.uid]
         return without
 
-    def _give_up(self, queue: Iterable[tuple[Pod, Demand | None]]) -> None:
-        """Time is up: refuse the pods that were not reached, for that reason (PLQ-23)."""
+    def _give_up(self, queue: Iterable[tuple[Pod, Demand | None]], *, begun: bool = False) -> None:
+        """Time is up: refuse the pods that were not reached, for that reason (PLQ-23). `begun`: they have more to give
+        up with which they might have found a place."""
         self.complete = False
         for pod, demand in queue:
             if pod.uid not in self.refused:
-                self.refused[pod.uid] = Refused(pod=pod, demand=demand, reason="not_reached")
+                self.refused[pod.uid] = Refused(pod=pod, demand=demand, reason="not_reached", begun=begun)
 
     def _admitted(self, pods: Sequence[Pod]) -> list[tuple[Pod, Demand]]:
         """The pods with their demands.
@@ -342,9 +344,12 @@ class Pass:
             if packed == "placed":
                 self.settled(current, pod)
                 return True
-            following = self._relaxed(current) if packed == "refused" and not self._is_late() else None  # PLC-112
+            following = self._relaxed(current) if packed == "refused" else None  # PLC-112
             if following is None:
                 break
+            if self._is_late():
+                self._give_up([(pod, None)], begun=True)
+                return False
             current = following
         demand.failed_at, demand.last = self.progress, current
         self.refused[pod.uid] = Refused(pod=pod, demand=current)
