@@ -179,6 +179,35 @@ async def test_a_planned_change_calls_no_pod_homeless_that_it_has_not_reached(tm
     assert found["leftBehind"] is True
 
 
+async def told(folder: Path, question: str, step: float) -> str:
+    """The same answer as the command line prints it."""
+    async with door_of(a_busy_world(folder), Ticking(step)) as door:
+        status, _, text = await door.api.answer(f"{question}&view=text")
+    assert status == 200 and isinstance(text, str)
+    return text
+
+
+async def test_a_plan_in_words_calls_no_pod_refused_and_no_node_needed_that_it_has_not_looked_at(
+    tmp_path: Path,
+) -> None:
+    found = await told(tmp_path, "plan?", 31.0)
+
+    assert "Provisioning: 0 new nodes; 0 waiting pods placed, 0 without a place, 31 not reached" in found
+    assert "31 pods not reached: " in found and "refused" not in found
+    assert "Disruption: no node was found that would go, before time was up." in found
+
+
+async def test_of_a_node_that_there_was_no_time_for_no_saving_is_said(tmp_path: Path) -> None:
+    found = await told(tmp_path, "explain/node/n1?", 61.0)
+
+    assert "no time was left" in found and "saves" not in found and "afterwards" not in found
+    assert "consolidation alone        not known: time was up" in found
+
+
+async def test_a_forecast_that_ends_early_does_not_say_that_nothing_is_due(tmp_path: Path) -> None:
+    assert "nothing is due by itself, as far as there was time to look" in await told(tmp_path, "forecast?for=1d", 61.0)
+
+
 @pytest.mark.parametrize("question", ["plan", "explain/node/n1", "forecast?for=1d"])
 async def test_with_time_enough_nothing_is_cut(tmp_path: Path, question: str) -> None:
     found = await asked(tmp_path, question, standing)

@@ -99,7 +99,7 @@ def _lines(answer: ForecastAnswer) -> Iterator[str]:
     for line in answer.pauses:
         yield from wrapped("", line)
     if not answer.coming:
-        yield "  nothing is due by itself"
+        yield f"  n{_none(answer)}"
     for day, of_day in groupby(answer.coming[:MOST], key=lambda each: each.at[:10]):
         yield day
         for each in of_day:
@@ -114,9 +114,14 @@ def _lines(answer: ForecastAnswer) -> Iterator[str]:
         yield from wrapped("note      ", note)
 
 
+def _none(answer: ForecastAnswer) -> str:
+    """The words after a small or a large n."""
+    return "othing is due by itself" + (", as far as there was time to look" if answer.cut else "")
+
+
 def forecast_markdown(answer: ForecastAnswer) -> str:
     rows = [f"| {each.at} | {each.what} | {each.pool or 'all'} | {each.text} |" for each in answer.coming]
     head = [f"### Dovetail forecast until {answer.until}", "", f"{answer.source}", ""]
-    table = ["| when | what | NodePool | |", "|---|---|---|---|", *rows] if rows else ["Nothing is due by itself."]
+    table = ["| when | what | NodePool | |", "|---|---|---|---|", *rows] if rows else [f"N{_none(answer)}."]
     stays = [f"- `{stay.node}` stays drifted: {stay.message}" for stay in answer.staying]
     return "\n".join([*head, *table, *(["", *stays] if stays else [])])

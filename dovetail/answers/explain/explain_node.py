@@ -335,6 +335,7 @@ def _move(found: NodeExplanation) -> Move | None:
     if simulation is None or prices is None:
         return None
     block = found.outcome.block if found.outcome else None
+    then = None if block or simulation.failed else 0.0  # no place is known for its pods
     says = simulation.failed or (block.message if block else _where(found))
     return Move(
         says=says,
@@ -342,7 +343,7 @@ def _move(found: NodeExplanation) -> Move | None:
         unplaced=tuple(sorted(simulation.unplaced.items())),
         replacements=tuple(f"{r.pool}: {', '.join(t.name for t in r.types[:3])}" for r in simulation.replacements),
         price_now=prices.now,
-        price_then=prices.replacement if prices.replacement is not None else None if block else 0.0,
+        price_then=prices.replacement if prices.replacement is not None else then,
         scores=tuple(s.text for s in found.scores),
     )
 

@@ -126,6 +126,8 @@ def _methods(answer: NodeAnswer) -> Iterator[str]:
         title = TITLES.get(method.asked, method.asked)
         if method.asked in answer.goes_for:
             yield f"  {title:26} yes, now"
+        elif not method.why and answer.cut:
+            yield f"  {title:26} not known: time was up"
         elif not method.why:
             yield from wrapped(f"{title:26} ", "would, but not now: see what holds it, the budgets and the move below")
         else:

@@ -44,11 +44,12 @@ def _lines(answer: PlanAnswer) -> Iterator[str]:
 
 def _provisioning(answer: PlanAnswer) -> Iterator[str]:
     waiting = sum(len(n.pods) for n in answer.new_nodes) + sum(count for _, count in answer.onto_existing)
-    refused = sum(r.count for r in answer.refused_pods)
-    if not waiting and not refused and not answer.ignored_pods:
+    refused = sum(r.count for r in answer.refused_pods) - answer.not_reached
+    if not waiting and not refused and not answer.not_reached and not answer.ignored_pods:
         yield "Provisioning: no pod waits for a node."
         return
     placed = f"{plural(waiting, 'waiting pod')} placed, {refused} without a place"
+    placed += f", {answer.not_reached} not reached" if answer.not_reached else ""
     yield f"Provisioning: {plural(len(answer.new_nodes), 'new node')}; {placed}"
     for node in answer.new_nodes[:MOST]:
         yield from _new_node(node)
@@ -58,7 +59,8 @@ def _provisioning(answer: PlanAnswer) -> Iterator[str]:
     if answer.onto_existing:
         yield from wrapped("~ ", "onto " + shown(f"{name} ({plural(n, 'pod')})" for name, n in answer.onto_existing))
     for refusal in answer.refused_pods:
-        yield from wrapped("! ", f"{plural(refusal.count, 'pod')} refused: {_words(refusal.reason)}")
+        what = "not reached" if refusal.reason == "not_reached" else "refused"
+        yield from wrapped("! ", f"{plural(refusal.count, 'pod')} {what}: {_words(refusal.reason)}")
         yield from wrapped("", f"{shown(refusal.examples)}  (dovetail explain pod {refusal.examples[0]})", indent=4)
     for refusal in answer.ignored_pods:
         yield from wrapped(
@@ -100,7 +102,11 @@ def _disruption(answer: PlanAnswer) -> Iterator[str]:
         yield f"Disruption: {plural(len(answer.second_looks), 'command')} decided on"
         yield from _second_looks(answer)
     if not answer.disruptions:
-        yield "Disruption: no other node would go." if answer.second_looks else "Disruption: no node would go."
+        other = "other " if answer.second_looks else ""
+        found = (
+            f"no {other}node was found that would go, before time was up" if answer.cut else f"no {other}node would go"
+        )
+        yield f"Disruption: {found}."
         if answer.next_due is not None:
             yield f"  looked at again {when(answer.next_due, answer.now)}, when time alone changes an answer"
     else:
