@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import total_ordering
 from operator import ge, gt, le, lt
+from string import ascii_lowercase, ascii_uppercase
 from typing import Any, Final
 
 from dovetail.model.values.resources import NANO, QuantityError, parse_quantity
@@ -219,6 +220,9 @@ def _other(value: Any) -> int:
     return int(value) * NANO if type(value) is int else _amount(value)
 
 
+_LOWER: Final = str.maketrans(ascii_uppercase, ascii_lowercase)
+_UPPER: Final = str.maketrans(ascii_lowercase, ascii_uppercase)
+
 # By name and number of arguments.
 FUNCTIONS: Final[dict[tuple[str, int], Callable[..., object]]] = {
     ("quantity", 1): quantity,
@@ -234,8 +238,8 @@ METHODS: Final[dict[tuple[str, int], Callable[..., object]]] = {
     ("startsWith", 1): lambda value, start: _text(value).startswith(_text(start)),
     ("endsWith", 1): lambda value, end: _text(value).endswith(_text(end)),
     ("contains", 1): lambda value, part: _text(part) in _text(value),
-    ("lowerAscii", 0): lambda value: _ascii(_text(value), str.lower),
-    ("upperAscii", 0): lambda value: _ascii(_text(value), str.upper),
+    ("lowerAscii", 0): lambda value: _text(value).translate(_LOWER),
+    ("upperAscii", 0): lambda value: _text(value).translate(_UPPER),
     ("trim", 0): lambda value: _text(value).strip(),
     ("compareTo", 1): _order,
     ("isGreaterThan", 1): lambda value, other: _order(value, other) > 0,
@@ -250,7 +254,3 @@ METHODS: Final[dict[tuple[str, int], Callable[..., object]]] = {
     ("add", 1): lambda value, other: Quantity(_amount(value) + _other(other)),
     ("sub", 1): lambda value, other: Quantity(_amount(value) - _other(other)),
 }
-
-
-def _ascii(text: str, change: Callable[[str], str]) -> str:
-    return "".join(change(each) if each.isascii() else each for each in text)

@@ -2,8 +2,8 @@
 
 Understood: literals, lists, `device` and its members, `[]`, `!`, `-`, `* / % + -`, comparisons, `in`, `&&`, `||`,
 `? :`, `has()`, and the functions of expression_values.py. Left out: macros over lists, regular expressions, optional
-values. Nothing that is understood loops, so evaluation takes time proportional to the expression's length, which the
-API limits.
+values. Nothing that is understood loops; a text may be changed a hundred times over, so the longest expression takes a
+millisecond or two, and a search counts its evaluations by their length.
 """
 
 import ast

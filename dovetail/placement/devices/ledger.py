@@ -125,9 +125,12 @@ class DeviceLedger:
         """What the pod needs and no type of these rows brings, in words."""
         self.error = ""
         for claim in needs.claims:
-            if not self.rows(DeviceNeeds(claims=(claim,)), template, rows):
+            alone = DeviceNeeds(claims=(claim,))
+            if not self.rows(alone, template, rows):
                 asked = " and ".join(" or ".join(each.words for each in request) for request in claim.requests)
-                return f"resource claim {claim.name}: {self._why_alone(claim, asked)}"
+                ended = "; not every device was looked at, for that its selectors are too long, or too many devices"
+                is_cut = alone in self._looks and self._looks[alone].exhausted
+                return f"resource claim {claim.name}: {self._why_alone(claim, asked)}{ended if is_cut else ''}"
         return "no type brings the devices of all its resource claims together"
 
     def _why_alone(self, claim: ClaimNeed, asked: str) -> str:

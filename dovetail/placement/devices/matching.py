@@ -1,10 +1,13 @@
-"""Does a device match a request? Each pair is asked once per snapshot."""
+"""Does a device match a request? Of one snapshot a hundred thousand pairs are remembered."""
 
 from collections.abc import Mapping
+from typing import Final
 
 from dovetail.model.scheduling.devices import Attribute, Device, Version
 from dovetail.placement.devices.expression_values import Domains, ExpressionError, Quantity, semver
 from dovetail.placement.devices.needs import JudgedRequest
+
+MOST_KNOWN: Final = 100_000  # each takes some 200 bytes; one more, and all are asked again
 
 
 class Matcher:
@@ -14,11 +17,17 @@ class Matcher:
         self._seen: dict[int, tuple[Device, Mapping[str, object]]] = {}
         self._known: dict[tuple[int, int], tuple[JudgedRequest, bool | str]] = {}
 
+    def knows(self, request: JudgedRequest, device: Device) -> bool:
+        """Whether the pair has been asked before."""
+        return (id(request), id(device)) in self._known
+
     def matches(self, request: JudgedRequest, device: Device) -> bool:
         """Whether the device matches; ExpressionError if a selector has no value: no pod gets past such a device."""
         key = (id(request), id(device))
         known = self._known.get(key)
         if known is None:
+            if len(self._known) >= MOST_KNOWN:
+                self._known.clear()
             known = self._known[key] = (request, self._asked(request, device))
         if isinstance(known[1], str):
             raise ExpressionError(known[1])

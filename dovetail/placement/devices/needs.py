@@ -16,6 +16,7 @@ from dovetail.placement.devices.expression_values import ExpressionError
 from dovetail.placement.devices.expressions import Evaluation, read_expression
 
 MOST_DEVICES: Final = 32  # of one claim, the API's own limit
+_PER_LOOK: Final = 50  # characters of selectors that take as long as a look at a device
 _MOST_OF_POD: Final = 128  # that a pod may ask for by count, because a search goes that deep
 
 
@@ -25,6 +26,7 @@ class JudgedRequest:
 
     source: DeviceRequest
     selectors: tuple[Evaluation, ...]
+    cost: int = 1  # of a device that they are evaluated for, in looks
 
     @property
     def words(self) -> str:
@@ -132,4 +134,5 @@ def _request(claim: str, request: DeviceRequest, classes: Mapping[str, DeviceCla
                 selectors.append(read_expression(text))
             except ExpressionError as error:
                 raise _FaultyClaimError(f"{source}, selectors[{number}]: {error}") from None
-    return JudgedRequest(source=request, selectors=tuple(selectors))
+    length = sum(map(len, (*of_class.selectors, *request.selectors)))
+    return JudgedRequest(source=request, selectors=tuple(selectors), cost=1 + length // _PER_LOOK)

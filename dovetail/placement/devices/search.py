@@ -1,7 +1,8 @@
 """Which of these devices could a pod's claims have, all together?
 
 The search tries devices in order and takes the first combination that works, like the kube-scheduler. The number of
-devices that it looks at is limited: a claim that would need more finds nothing.
+devices that it looks at is limited: a claim that would need more finds nothing. A device whose selectors are evaluated
+for the first time counts by their length, which anybody who makes a claim decides.
 """
 
 from collections.abc import Collection, Sequence
@@ -26,10 +27,10 @@ class Looks:
     def begin(self) -> None:
         self._left = min(_LOOKS_AT_ONCE, self._in_all)
 
-    def look(self) -> bool:
-        """Whether one more device may be looked at."""
-        self._left -= 1
-        self._in_all -= 1
+    def look(self, cost: int) -> bool:
+        """Whether one more device may be looked at, for which so many looks are counted."""
+        self._left -= cost
+        self._in_all -= cost
         self.exhausted = self.exhausted or self._left < 0
         return self._left >= 0
 
@@ -111,7 +112,10 @@ class Search:
         return False
 
     def _may(self, request: JudgedRequest, device: Device) -> bool:
-        return not device.aside and self._looks.look() and self._matcher.matches(request, device)
+        if device.aside:
+            return False
+        cost = 1 if self._matcher.knows(request, device) else request.cost
+        return self._looks.look(cost) and self._matcher.matches(request, device)
 
     def _take(self, claim: ClaimNeed, request: JudgedRequest, device: Device) -> None:
         self._chosen[device.id] = device

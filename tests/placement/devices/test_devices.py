@@ -19,10 +19,12 @@ from dovetail.model import names
 from dovetail.model.places.placements import Placement
 from dovetail.model.pods import DeviceClaimUse, Pod
 from dovetail.model.pools import Catalogue
-from dovetail.model.scheduling.devices import DevicePool
+from dovetail.model.scheduling.devices import Device, DevicePool
 from dovetail.model.snapshot import Snapshot
 from dovetail.placement.devices.expression_values import ExpressionError
 from dovetail.placement.devices.expressions import read_expression
+from dovetail.placement.devices.matching import Matcher
+from dovetail.placement.devices.needs import JudgedRequest
 from dovetail.placement.place_pods import Index, place, simulate
 from dovetail.placement.settings import PlacementSettings
 from tests.placement.builders import TYPES, a_node, a_pod, a_shape, a_snapshot
@@ -296,6 +298,58 @@ def lines_of_devices(snapshot: Snapshot, chosen: PlacementSettings) -> tuple[int
     finally:
         sys.settrace(before)
     return of_devices, every
+
+
+def evaluated(selectors: list[str], nodes: int, monkeypatch: pytest.MonkeyPatch) -> tuple[int, Placement]:
+    """For how many devices a pass evaluates the selectors of one claim; eight are on each node."""
+    asked, count = Matcher._asked, Counter[str]()
+
+    def counted(matcher: Matcher, request: JudgedRequest, device: Device) -> bool | str:
+        count["devices"] += 1
+        return asked(matcher, request, device)
+
+    monkeypatch.setattr(Matcher, "_asked", counted)
+    names_of = [f"n{number}" for number in range(nodes)]
+    snapshot = with_devices(
+        a_snapshot([gpu_pod("p")], [a_node(name) for name in names_of]),
+        a_template(asking(1, *selectors)),
+        slices=[a_slice(name, *[raw_device(f"g{number}") for number in range(8)]) for name in names_of],
+        huge=[raw_device("g0")],
+    )
+    placement = place(Index(snapshot, SETTINGS))
+    monkeypatch.undo()
+    return count["devices"], placement
+
+
+def test_long_selectors_of_one_claim_take_no_more_of_a_pass_than_short_ones(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever may make a claim may give it 31 selectors of 10,000 characters: on one node they took 8 s, whatever the
+    limit of the pass."""
+    long = f"'{'x' * 9_900}'.upperAscii() == 'y'"
+
+    many, _ = evaluated(["device.driver == 'none'"], 100, monkeypatch)
+    few, _ = evaluated([long] * 5, 100, monkeypatch)
+    none, refused = evaluated([long] * 31, 100, monkeypatch)
+
+    assert (many, none) == (801, 0) and 0 < few < 0.5 * many
+    assert "; not every device was looked at" in reasons(refused)["p"]
+
+
+def test_pairs_of_requests_and_devices_are_remembered_up_to_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Claims that ask for as many different things took 0.5 GiB in one pass."""
+    monkeypatch.setattr("dovetail.placement.devices.matching.MOST_KNOWN", 3)
+    devices = [raw_device(f"g{number}", rack="a" if number else "b") for number in range(8)]
+    other = f"device.attributes['{DRIVER}'].rack == 'a'"
+    index = Index(
+        with_devices(
+            a_snapshot([gpu_pod("p")], [a_node("n1")]),
+            a_template(asking(7, other)),
+            slices=[a_slice("n1", *devices)],
+        ),
+        SETTINGS,
+    )
+
+    assert index.devices is not None and list(place(index).existing) == ["n1"]
+    assert 0 < len(index.devices.matcher._known) <= 3
 
 
 def test_what_is_off_costs_nothing_and_what_nobody_asks_for_next_to_nothing() -> None:
