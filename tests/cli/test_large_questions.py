@@ -65,9 +65,10 @@ def standing() -> float:
 
 
 @asynccontextmanager
-async def door_of(simulated: SimulatedWorld, clock: Callable[[], float]) -> AsyncIterator[Door]:
-    """A worker's endpoint whose answers are limited by that clock."""
+async def door_of(simulated: SimulatedWorld, clock: Callable[[], float], gate: str = "") -> AsyncIterator[Door]:
+    """A worker's endpoint whose answers are limited by that clock. `gate`: a feature that is on beside the others."""
     settings = settings_of(simulated)
+    settings = settings.model_copy(update={"gates": {**settings.gates, gate: True}}) if gate else settings
     world = await open_world(settings)
     api = Api(WorkerSource(settings, world, TemporalPresence("demo"), clock=clock))
     askers = Askers((), world.inspection.servers)
@@ -177,6 +178,28 @@ async def test_a_planned_change_calls_no_pod_homeless_that_it_has_not_reached(tm
 
     assert (found["notReached"], found["homeless"], found["placed"]) == (31, [], [])
     assert found["leftBehind"] is True
+
+
+def a_buffer(replicas: int) -> tuple[Json, Json]:
+    """A CapacityBuffer of larger pods than all others, which come first, and its PodTemplate."""
+    asks = {"containers": [{"name": "c", "resources": {"requests": {"cpu": "4"}}}]}
+    template = {"apiVersion": "v1", "kind": "PodTemplate", "template": {"spec": asks}}
+    spec = {"podTemplateRef": {"name": "room"}, "replicas": replicas}
+    buffer = {"apiVersion": "autoscaling.x-k8s.io/v1beta1", "kind": "CapacityBuffer", "spec": spec}
+    meta = {"name": "room", "namespace": "default"}
+    return {**template, "metadata": {**meta, "uid": "t"}}, {**buffer, "metadata": {**meta, "uid": "b"}}
+
+
+@pytest.mark.parametrize(
+    "question", ["explain/pod/default/p000", f"plan?called=c.yaml&file={packed(a_change(weight=7))}"]
+)
+async def test_the_room_that_a_buffer_asks_for_is_not_counted_as_waiting_pods(tmp_path: Path, question: str) -> None:
+    simulated = a_world(tmp_path, a_ready_pool(), *a_buffer(40), a_choosy_pod(0, 1))
+
+    async with door_of(simulated, Ticking(61.0), "CapacityBuffer") as door:
+        status, found = await door.get(question)
+
+    assert status == 200 and found["notes"][-1].endswith(": 1 waiting pod was not reached")
 
 
 async def told(folder: Path, question: str, step: float) -> str:

@@ -366,4 +366,5 @@ def _waiting(look: Look, supposed: Supposed) -> _Waiting:
         for pod, refused in sorted(after.items())
         if pod not in before and pod not in unknown
     )
-    return _Waiting(lost, tuple(sorted(before.keys() - after.keys() - unknown)), len(unknown))
+    pods = {pod.key for pod in supposed.before.pods.values()}  # a buffer's room is none of them
+    return _Waiting(lost, tuple(sorted(before.keys() - after.keys() - unknown)), len(unknown & pods))

@@ -25,6 +25,7 @@ from dovetail.model.places.placements import NewNode, Placement, PoolRefusal, Re
 from dovetail.model.pods import Pod
 from dovetail.model.rules.pod_rules import is_daemon, is_mirror, is_terminal
 from dovetail.model.snapshot import Snapshot
+from dovetail.placement.buffers.verdicts import for_real_pods
 from dovetail.placement.earlier_claims import may_become_its_node
 from dovetail.placement.place_pods import Index, WaitingPods, pending_pods, place
 from dovetail.settings.deciding import placement_settings
@@ -235,7 +236,7 @@ def _plainly_refused(look: Look, pod: Pod, round_: _Round) -> PodAnswer:
         why = next((i.why for i in ignored if i.pod.uid == pod.uid), "it is not among the waiting pods")
         return _answer(look, pod, "ignored", f"nothing is planned for it: {why}")
     if refused.is_not_reached:
-        count = sum(each.is_not_reached for each in round_.placement.refused)
+        count = sum(each.is_not_reached for each in for_real_pods(round_.placement).refused)
         says = round_.limit.note("it was not reached, and nothing is known of where it could go")
         answer = _answer(look, pod, "not_reached", says)
         return replace(answer, notes=(*look.notes, *round_.limit.pods_note(count)))
