@@ -35,6 +35,7 @@ VOLUMES: dict[str, Any] = {
 CASES = {
     "nothing is said": (a_shape(), "flexible"),
     "its selector names one": (a_shape(node_selector=((names.ZONE, "z3"),)), "z3"),
+    "its selector names one that is nowhere": (a_shape(node_selector=((names.ZONE, "z9"),)), "none"),
     "its term lists two": (a_shape(required_terms=(term(one_of(names.ZONE, "z1", "z2")),)), "flexible"),
     "its term excludes one": (a_shape(required_terms=(term(NOT_Z1),)), "flexible"),
     "its volume is there": (a_shape(volumes=(VolumeUse(claim_name="in-z2"),)), "z2"),

@@ -6,7 +6,7 @@ one zone, several, or none.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Final
 
 from dovetail.model.names import ZONE
@@ -43,10 +43,12 @@ def effective_zone(shape: ShapeInPass) -> str:
     return NOWHERE if not left else min(left) if len(left) == 1 else FLEXIBLE
 
 
-def count_by_zone(shapes: Iterable[ShapeInPass]) -> Mapping[str, int]:
-    """The number of pods by zone, given the shape of each pod."""
+def count_by_zone(shapes: Iterable[ShapeInPass], known: Collection[str]) -> Mapping[str, int]:
+    """The number of pods by zone, given the shape of each pod. `known`: the zones that have nodes or could have them;
+    one that only a pod names is none, or whoever makes pods would make as many series."""
     found: dict[str, int] = {}
     for shape, pods in Counter(shapes).items():
         zone = effective_zone(shape)
+        zone = zone if zone == FLEXIBLE or zone in known else NOWHERE
         found[zone] = found.get(zone, 0) + pods
     return dict(sorted(found.items()))

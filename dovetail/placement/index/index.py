@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import TypeVar, cast
 
+from dovetail.model import names
 from dovetail.model.objects.judging import Judging, Unjudged
 from dovetail.model.objects.pod_index import NO_PODS, NodePods
 from dovetail.model.places.placements import EmptyPool, IgnoredPod
@@ -140,6 +141,13 @@ class Index:
     def _compiled(self, compiler: TypeCompiler, pool: NodePool, item: InstanceType) -> CompiledType | Unjudged:
         """One type as tables hold it; an overlay may have made it what cannot be judged."""
         return self.judging.judge(pool, f"instance type {item.name}", compiler.compile, item)
+
+    @property
+    def zones(self) -> frozenset[str]:
+        """The zones that have nodes, or whose instance types a pool lists."""
+        return frozenset(self.universe.sources(names.ZONE)) | {
+            node.labels[names.ZONE] for node in self.snapshot.nodes.values() if names.ZONE in node.labels
+        }
 
     def kept(self, make: Callable[[PlacementSettings], T]) -> T:
         """What another part of placement keeps between passes; made when first asked for."""

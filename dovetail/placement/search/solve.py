@@ -188,7 +188,8 @@ class Pass:
 
     def _place_all(self, found: Sequence[tuple[Pod, Demand]]) -> None:
         if self.options.count_zones:
-            self.by_zone.update(count_by_zone(demand.shape for pod, demand in found if pod.phase == "Pending"))
+            pending = (demand.shape for pod, demand in found if pod.phase == "Pending")
+            self.by_zone.update(count_by_zone(pending, self.index.zones))
         queue: deque[tuple[Pod, Demand]] = deque()  # those that failed; `pushed`: the length of the queue when they did
         pushed: dict[str, int] = {}
         should_stop = self.options.should_stop
