@@ -14,10 +14,12 @@ from dovetail.adapters.kubernetes_json.rendering.policies import render_new_roll
 from dovetail.cli.main import main
 from dovetail.disruption.upkeep.rollout_moves import next_move
 from dovetail.model.rules.rollouts import (
+    Intent,
     NewRollout,
     NodesGate,
     PoolNodes,
     Rollout,
+    RolloutFailure,
     RolloutPlan,
     RolloutState,
     RolloutStatus,
@@ -27,7 +29,7 @@ from testbed.simulated_world import SimulatedWorld
 from testing.disruption_worlds import HOUR, NOW
 from tests.cli.worlds import CLUSTER, a_ready_pool, a_world
 from tests.disruption.test_rollout_approvals import ASKING, NODES
-from tests.disruption.test_rollouts import FAILS, PASSES, POOL, SEEN, a_status
+from tests.disruption.test_rollouts import FAILS, KNOWN, PASSES, POOL, SEEN, a_status
 
 NAME: Final = "r"
 POLICY: Final = Path(__file__).parents[2] / "deploy" / "kubernetes" / "approvals.yaml"
@@ -148,6 +150,32 @@ def test_what_has_not_changed_is_accepted_however_it_was_approved(
     capsys.readouterr()
     typed(world, "status", NAME)
     assert any(line.endswith(": accepted") for line in capsys.readouterr().out.splitlines())
+
+
+@pytest.mark.parametrize("held", [Intent.RUN, Intent.ABORT])
+@pytest.mark.parametrize("refused", [1, 0])
+def test_an_approval_that_comes_once_the_target_is_refused_does_not_have_it_tried_again(
+    world: SimulatedWorld, capsys: pytest.CaptureFixture[str], refused: int, held: Intent
+) -> None:
+    """It changes the object as a person's answer does; `dovetail rollout resume` is that answer."""
+    nodes = replace(NODES, refusable=refused)
+    state = RolloutState.ROLLING_BACK if refused else RolloutState.FAILED
+    world.patch("NodeRollout", NAME, {"spec": {"intent": str(held)}})
+    failure = RolloutFailure(generation=known(world).generation, message="pods are not ready")
+    awaits = known(world).status.awaits
+    assert awaits is not None
+    stands(world, replace(known(world).status, state=state, awaits=None, failure=failure, stable=KNOWN))
+    given = {"step": "canary", "digest": awaits.digest, "by": "alice", "at": "2023-11-14T22:13:30Z"}
+    world.patch("NodeRollout", NAME, {"spec": {"approval": given}})
+
+    for _ in range(2):
+        assert looks(world, Turn(nodes=nodes)).status.state == state
+    capsys.readouterr()
+    typed(world, "status", NAME)
+    told = capsys.readouterr().out
+    assert f"refused, as nothing was asked for: the roll-out was {state} at step canary" in told
+    assert typed(world, "resume", NAME) == 0
+    assert looks(world, Turn(nodes=nodes)).status.state == RolloutState.REPLACING
 
 
 def test_in_the_name_of_another_nothing_is_approved_and_the_policy_says_why(

@@ -11,7 +11,15 @@ from typing import Final
 
 from dovetail.model.rules.gates import GateResult
 from dovetail.model.rules.rollout_approvals import Answered, Awaits
-from dovetail.model.rules.rollouts import Intent, PoolNodes, Rollout, RolloutState, RolloutStatus, RolloutStep
+from dovetail.model.rules.rollouts import (
+    REFUSED,
+    Intent,
+    PoolNodes,
+    Rollout,
+    RolloutState,
+    RolloutStatus,
+    RolloutStep,
+)
 from dovetail.model.values.time import format_time
 
 ASKING: Final = frozenset({RolloutState.AWAITING, RolloutState.PAUSED})
@@ -51,20 +59,23 @@ def with_answer(rollout: Rollout, moved: RolloutStatus, nodes: PoolNodes, now: f
         moved = replace(moved, awaits=replace(moved.awaits, digest=digest, shows=shows))
     elif moved.awaits is not None:
         moved = replace(moved, awaits=None)
-    approval = rollout.approval
-    if approval is None or not _is_fresh(rollout) or rollout.intent in (Intent.PAUSE, Intent.ABORT):
+    approval, is_refused = rollout.approval, moved.state in REFUSED
+    held = rollout.intent in (Intent.PAUSE, Intent.ABORT) and not is_refused
+    if approval is None or not is_fresh(rollout) or held:
         return moved
     went_on = is_approved(rollout, nodes, now) and _place(rollout, moved.step) == _place(rollout, approval.step) + 1
     refused = "" if went_on else why_refused(rollout, moved, nodes, now)
     if moved.state == RolloutState.PAUSED and moved.awaits is not None:
         moved = replace(moved, awaits=replace(moved.awaits, generation=rollout.generation))
+    if is_refused and moved.failure is not None:
+        moved = replace(moved, failure=replace(moved.failure, generation=rollout.generation))
     return replace(moved, answered=Answered(approval=approval, refused=refused))
 
 
 def is_approved(rollout: Rollout, nodes: PoolNodes, now: float) -> bool:
     """Whether a person has approved the question in time, and every gate passes now."""
     status, approval = rollout.status, rollout.approval
-    if approval is None or status.awaits is None or status.state != RolloutState.AWAITING or not _is_fresh(rollout):
+    if approval is None or status.awaits is None or status.state != RolloutState.AWAITING or not is_fresh(rollout):
         return False
     gates_pass = rollout.verdict.result == GateResult.PASSING and not rollout.why_not_now(now)
     in_time = now < status.awaits.expires and gates_pass
@@ -115,8 +126,9 @@ def why_refused(rollout: Rollout, moved: RolloutStatus, nodes: PoolNodes, now: f
     return f"{changed}; look again with `dovetail rollout approve`"
 
 
-def _is_fresh(rollout: Rollout) -> bool:
-    """Whether nobody has judged the approval yet."""
+def is_fresh(rollout: Rollout) -> bool:
+    """Whether nobody has judged the approval yet. It has changed the object, and is no answer to anything but a
+    question."""
     answered = rollout.status.answered
     return rollout.approval is not None and (answered is None or answered.approval != rollout.approval)
 
@@ -124,7 +136,7 @@ def _is_fresh(rollout: Rollout) -> bool:
 def _is_asked_again(rollout: Rollout) -> bool:
     """Whether a person has changed the object since it expired, and not by an approval that comes too late."""
     awaits = rollout.status.awaits
-    return awaits is not None and awaits.generation != rollout.generation and not _is_fresh(rollout)
+    return awaits is not None and awaits.generation != rollout.generation and not is_fresh(rollout)
 
 
 def _place(rollout: Rollout, name: str) -> int:

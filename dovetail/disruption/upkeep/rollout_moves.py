@@ -8,7 +8,7 @@ from dataclasses import replace
 from math import ceil, inf
 from typing import Final
 
-from dovetail.disruption.upkeep.rollout_approvals import asks, with_answer
+from dovetail.disruption.upkeep.rollout_approvals import asks, is_fresh, with_answer
 from dovetail.disruption.upkeep.rollout_history import with_history
 from dovetail.model.pools import NodePool
 from dovetail.model.reasons.disruption_reasons import DisruptionReason
@@ -108,7 +108,7 @@ def _refused(rollout: Rollout, pool: NodePool, nodes: PoolNodes, now: float) -> 
     status, intent = rollout.status, rollout.intent
     if rollout.fault or intent in (Intent.PAUSE, Intent.ABORT):
         return status
-    is_answered = status.failure is None or status.failure.generation != rollout.generation
+    is_answered = status.failure is None or (status.failure.generation != rollout.generation and not is_fresh(rollout))
     if nodes.makes and status.makes:  # so that a node that drifts for its own reason does not count as another target
         nodes = replace(nodes, newest_old=-inf)
     if rollout.has_changed(pool, nodes) or (is_answered and intent != Intent.ROLL_BACK):
