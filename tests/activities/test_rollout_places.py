@@ -156,6 +156,24 @@ async def test_a_replacement_says_which_target_it_is_for_and_which_image_where_t
         assert (made.get(names.IMAGE), made.get(names.TARGET)) == (image, target), state
 
 
+async def test_what_a_roll_out_takes_back_is_marked_and_replaced_by_an_image_of_before_whatever_another_one_says() -> (
+    None
+):
+    """Else the node that leaves the refused target would be replaced by one at it, again and again."""
+    back = replace(at(state=RolloutState.ROLLING_BACK, stable=IMAGES), name="second")
+    world, other = a_joined_world(), replace(at(step="canary"), name="first", uid="first")
+    decided = seen(back, other, now=world.now()).ready(world.now())
+    request = MarkRequest(owner="c/disrupt/1", command=replace(COMMAND, reason="Drifted"), seen=decided)
+    step = marking(world, live(world, back, replace(other, status=STATUS)))
+    outcome: MarkOutcome = await ActivityEnvironment().run(step.mark_nodes, request)
+    assert outcome.marked == ("pool-1",)
+
+    made_in = World()
+    [ref] = (await created(live(made_in, back, other), made_in, seen(back, other).rollouts)).claims
+    made = made_in.claims[ref.name].annotations
+    assert (made.get(names.IMAGE), made.get(names.TARGET)) == (BACK, None)
+
+
 async def test_a_replacement_waits_where_roll_outs_cannot_be_read() -> None:
     world = World()
     rules = LivePauses(pools=OnePool(POOL), namespaces=OneNamespace(""), now=world.now, rules=NoRules())

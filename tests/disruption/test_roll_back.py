@@ -22,7 +22,16 @@ from dovetail.model.remembered.breakers import Breaker, with_breaker
 from dovetail.model.rules.gates import GateResult
 from dovetail.model.rules.health import HealthRule
 from dovetail.model.rules.policies import Policy
-from dovetail.model.rules.rollouts import Intent, NodesGate, PoolNodes, Rollout, RolloutState, RolloutStatus
+from dovetail.model.rules.rollouts import (
+    Intent,
+    NodesGate,
+    Order,
+    PoolNodes,
+    Rollout,
+    RolloutState,
+    RolloutStatus,
+    pins_of,
+)
 from dovetail.model.rules.stable_images import (
     BACK,
     NO_IMAGE,
@@ -105,8 +114,26 @@ def test_that_an_earlier_roll_out_came_from_the_image_keeps_no_node_that_has_it(
     nodes = nodes_of(world, POOL)
     assert nodes.refusable == 3
     assert next_move(going_back(), POOL, nodes, NOW).state == RolloutState.ROLLING_BACK
-    if earlier == RolloutState.COMPLETE:  # one that is stopped holds the pool for itself
-        assert taken(world) == ["new2", "new1", "new0"]
+    assert taken(world) == ["new2", "new1", "new0"]
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        a_rollout(a_status("canary", makes="x/image-2")),
+        a_rollout(a_status("canary", RolloutState.JUDGING, gate=FAILS, makes="x/image-2")),
+        replace(a_rollout(a_status("rest", makes="x/image-2")), order=Order.ZONE),
+        a_rollout(a_status(state=RolloutState.FAILED)),
+        a_rollout(RolloutStatus()),
+    ],
+)
+def test_another_roll_out_of_the_pool_does_not_hold_the_way_back_unless_a_person_has_stopped_it(other: Rollout) -> None:
+    """Its step and its gates are about nodes that come to the target, and there the nodes are that must leave."""
+    other = replace(other, name="another", uid="another")
+    assert taken(a_cluster(4, 3, going_back(), other)) == ["new2", "new1", "new0"]
+    assert pins_of((other, going_back()), "drifted")[names.IMAGE] == BACK
+    for stopped in (replace(other, intent=Intent.ABORT), replace(other, fault="spec.steps: none")):
+        assert taken(a_cluster(4, 3, going_back(), stopped)) == []
 
 
 def test_what_was_launched_with_an_older_image_or_for_want_of_one_stays() -> None:

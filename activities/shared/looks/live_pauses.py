@@ -17,6 +17,7 @@ from dovetail.model.pools import NodePool
 from dovetail.model.rules.expiries import deleted_at
 from dovetail.model.rules.health import Readiness
 from dovetail.model.rules.policies import Policy, TimeRules, policies_of
+from dovetail.model.rules.rollouts import pins_of
 from dovetail.model.snapshot import Snapshot
 from dovetail.ports.failures import Failure
 
@@ -51,8 +52,7 @@ class LivePauses:
             if reason == _DRIFTED:
                 raise
             return {}
-        found = {pool: [each.pins(reason) for each in rollouts_of(rules.rollouts, pool)] for pool in pools}
-        return {pool: next(filter(None, pins), {}) for pool, pins in found.items()}
+        return {pool: pins_of(rollouts_of(rules.rollouts, pool), reason) for pool in pools}
 
     async def other_targets(self, pools: Mapping[str, NodePool | None], decided: Iterable[str]) -> dict[str, str]:
         """By pool, why a roll-out does not make the replacement that was decided on when its steps stood like this."""

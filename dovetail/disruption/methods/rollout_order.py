@@ -15,8 +15,8 @@ def in_order(snapshot: Snapshot, candidates: Sequence[Candidate]) -> list[Candid
     which is the order that they already have."""
     queues: dict[str, Iterator[Candidate]] = {}
     for pool in {each.pool.name for each in candidates} if snapshot.rollouts else ():
-        ours = [each for each in rollouts_in(snapshot, pool) if not each.goes_back]
-        if ours:
+        ours = rollouts_in(snapshot, pool)
+        if ours and pool not in snapshot.going_back:
             zones = any(each.order == Order.ZONE for each in ours)
             queues[pool] = iter(_ordered([each for each in candidates if each.pool.name == pool], zones))
     return [next(queues[each.pool.name]) if each.pool.name in queues else each for each in candidates]

@@ -263,12 +263,19 @@ def by_rollout(said: Said, cause: Cause) -> PoolHold | None:
     if gone:
         message = f"nothing may begin for {cause} for NodePool {said.pool.name}: {gone}"
         return PoolHold(rule=HeldBy.ROLLOUT, why=WhyNot.ROLLOUT, message=message)
-    for rollout in said.rollouts:
+    for rollout in _that_hold(said):
         why = _why_held(rollout, said, said.pool)
         if why:
             message = f"no more for {cause} may begin for NodePool {said.pool.name} by NodeRollout {rollout.name}"
             return PoolHold(rule=HeldBy.ROLLOUT, why=WhyNot.ROLLOUT, message=f"{message}: {why}")
     return None
+
+
+def _that_hold(said: Said) -> Iterator[Rollout]:
+    """The roll-outs that are asked. While one goes back, no node comes to the target, and only its nodes leave: the
+    steps and gates of others say nothing of these."""
+    back = any(each.goes_back for each in said.rollouts)
+    return (each for each in said.rollouts if not back or each.goes_back or each.keeps_all)
 
 
 def why_gone(policies: tuple[Policy, ...], rollouts: tuple[Rollout, ...], pool: str, decided: Iterable[str]) -> str:
@@ -314,7 +321,7 @@ def left_of_rollouts(said: Said, cause: Cause) -> int | None:
     pool, nodes = said.pool, said.nodes
     if cause != Cause.DRIFTED or pool is None or nodes is None:
         return None
-    left = (0 if each.why_not_now(said.now) else each.left(pool, nodes) for each in said.rollouts)
+    left = (0 if each.why_not_now(said.now) else each.left(pool, nodes) for each in _that_hold(said))
     return min(left, default=None)
 
 

@@ -240,8 +240,12 @@ class Rollout(RolloutStrategy):
     @property
     def goes_back(self) -> bool:
         """Whether nodes at its target leave, and no others."""
-        stops = bool(self.fault) or self.intent in (Intent.PAUSE, Intent.ABORT)
-        return self.status.state == RolloutState.ROLLING_BACK and not stops
+        return self.status.state == RolloutState.ROLLING_BACK and not self.keeps_all
+
+    @property
+    def keeps_all(self) -> bool:
+        """Whether a person or a fault keeps every node of its pool from leaving for a change, forth or back."""
+        return bool(self.fault) or self.intent in (Intent.PAUSE, Intent.ABORT)
 
     @property
     def keeps_images(self) -> bool:
@@ -368,6 +372,13 @@ class PoolNodes:
     @property
     def total(self) -> int:
         return self.old + self.taken
+
+
+def pins_of(rollouts: Iterable[Rollout], reason: str) -> dict[str, str]:
+    """What a claim says that is made for that reason under these roll-outs of its pool. One that refuses the target is
+    asked first: by another one a node that is taken back would be replaced by one at the target."""
+    refusing_first = sorted(rollouts, key=lambda each: each.status.state not in REFUSED)
+    return next(filter(None, (each.pins(reason) for each in refusing_first)), {})
 
 
 def was_about(place: str, pool: str) -> bool:
