@@ -10,6 +10,7 @@ from typing import Any, Final
 
 import pytest
 
+from dovetail.activities.upkeep.time_rules import rollout_status
 from dovetail.disruption.choose import choose
 from dovetail.disruption.explain import explain_node
 from dovetail.disruption.rounds import never
@@ -36,7 +37,7 @@ from dovetail.model.rules.rollouts import (
 )
 from dovetail.model.rules.stable_images import StableImage, StableImages
 from dovetail.model.snapshot import Snapshot
-from testing.disruption_worlds import NOW, a_pair, a_pod, a_pool, a_world
+from testing.disruption_worlds import HOUR, NOW, a_pair, a_pod, a_pool, a_world
 from testing.made_claims import made_by
 from testing.time_rules import with_rules
 
@@ -398,6 +399,23 @@ def test_a_step_without_a_soak_goes_on_in_the_look_that_finds_it_reached() -> No
     unknown = replace(at("canary Replacing"), gate=NodesGate(message="no pod is ready yet"))
     assert after(status=unknown) == "canary Soaking"
     assert after(intent=Intent.PAUSE) == "canary Replacing"
+
+
+@pytest.mark.parametrize("made", [NOW - 2 * HOUR, NOW - 60])
+@pytest.mark.parametrize("status", [RolloutStatus(), a_status("rest", target="2", makes="x/image-1", begun=NOW - HOUR)])
+def test_nodes_that_were_there_before_the_change_prove_no_step_of_it(status: RolloutStatus, made: float) -> None:
+    """Of them it is known one by one that they have drifted; the NodeRollout may be older than they are."""
+    steps = tuple(replace(step, soak=0.0) for step in STEPS)
+    rollout = replace(a_rollout(status), steps=steps, created=made)
+    nodes = [a_pair(f"n{n}", claim={"created": NOW - 600}) for n in range(20)]
+    drifted = [a_pair(f"n{n}", also=(names.DRIFTED,), claim={"created": NOW - 600}) for n in range(20)]
+    pods = [a_pod(f"n{n}") for n in range(20)]
+
+    for _ in range(4):
+        world = with_rules(a_world([drifted[0], *nodes[1:]], pods, [POOL]), rollout)
+        rollout = replace(rollout, status=rollout_status(rollout, world, NOW, "x/image-2"))
+    assert (rollout.status.step, rollout.status.state) == ("canary", RolloutState.REPLACING)
+    assert begun(with_rules(a_world(drifted, pods, [POOL]), rollout)) == 1
 
 
 def test_a_changed_list_and_nodes_of_before_are_taken_as_they_are_known() -> None:

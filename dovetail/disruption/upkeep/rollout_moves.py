@@ -176,9 +176,9 @@ def _judged(status: RolloutStatus, now: float) -> RolloutStatus:
 
 
 def _ready(rollout: Rollout, nodes: PoolNodes, now: float) -> int:
-    """Nodes that are ready at the target. Whether a node older than the roll-out has drifted is not known at once."""
+    """Nodes that are ready at the target. Whether a node older than this change has drifted is not known at once."""
     settled = now - rollout.status.since >= SETTLED
-    return sum(1 for created in nodes.ready if settled or created >= rollout.created)
+    return sum(1 for created in nodes.ready if settled or created >= rollout.status.begun)
 
 
 def _begun(rollout: Rollout, pool: NodePool, nodes: PoolNodes, now: float) -> RolloutStatus:
