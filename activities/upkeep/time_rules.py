@@ -17,6 +17,7 @@ from dovetail.disruption.upkeep.rollout_gates import nodes_gate
 from dovetail.disruption.upkeep.rollout_history import ended_as
 from dovetail.disruption.upkeep.rollout_moves import looks_again, next_move
 from dovetail.lifecycle.conditions import FALSE, TRUE
+from dovetail.model import names
 from dovetail.model.names import READY
 from dovetail.model.nodes import Condition
 from dovetail.model.permission.beginnings import readiness_for
@@ -226,8 +227,10 @@ def _remembering(rollout: Rollout, place: RolloutStatus, snapshot: Snapshot, now
     """The status with the images that nodes of before are seen to run."""
     if place.state not in BEGUN | REFUSED:
         return place
-    old, _ = split_of(snapshot, snapshot.pools[rollout.pool])
-    return replace(place, stable=place.stable.seen(old, now, rollout.longest_stable))
+    old, target = split_of(snapshot, snapshot.pools[rollout.pool])
+    # An older node may be there of which is not known yet that it has drifted.
+    made = {claim.image_id for claim in target if claim.created >= place.begun and names.IMAGE not in claim.annotations}
+    return replace(place, stable=place.stable.seen(old, now, rollout.longest_stable, made))
 
 
 def _of_rollout(rollout: Rollout, has_pool: bool, now: float) -> tuple[Condition, ...]:

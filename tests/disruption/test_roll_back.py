@@ -6,6 +6,8 @@ from typing import Final
 
 import pytest
 
+from dovetail.activities.upkeep.time_rules import rollout_status
+from dovetail.cli.rollout.story import story_of
 from dovetail.disruption.choose import choose
 from dovetail.disruption.explain import explain_node
 from dovetail.disruption.rounds import never
@@ -14,7 +16,7 @@ from dovetail.disruption.upkeep.roll_out import refused_of
 from dovetail.disruption.upkeep.rollout_moves import UNHEALED, next_move
 from dovetail.messages.plans import DisruptionPlan
 from dovetail.model import names
-from dovetail.model.nodes import NodeClaim
+from dovetail.model.nodes import Condition, NodeClaim
 from dovetail.model.permission.beginnings import Cause, hold_of, said_in
 from dovetail.model.permission.rollout_nodes import nodes_of
 from dovetail.model.pools import Budget
@@ -26,6 +28,7 @@ from dovetail.model.rules.rollouts import (
     Intent,
     NodesGate,
     Order,
+    Passage,
     PoolNodes,
     Rollout,
     RolloutState,
@@ -37,6 +40,7 @@ from dovetail.model.rules.stable_images import (
     NO_IMAGE,
     OTHER_CHANGE,
     STABLE,
+    TARGET_AGAIN,
     TOO_OLD,
     StableImage,
     StableImages,
@@ -134,6 +138,68 @@ def test_another_roll_out_of_the_pool_does_not_hold_the_way_back_unless_a_person
     assert pins_of((other, going_back()), "drifted")[names.IMAGE] == BACK
     for stopped in (replace(other, intent=Intent.ABORT), replace(other, fault="spec.steps: none")):
         assert taken(a_cluster(4, 3, going_back(), stopped)) == []
+
+
+OTHER_DRIFT: Final = condition(names.DRIFTED, reason="SecurityGroupDrift")
+BEGAN: Final = (Passage(step="rest", began=NOW),)
+
+
+@pytest.mark.parametrize(
+    ("longest", "drift", "later", "why"),
+    [
+        (30 * 24 * HOUR, OTHER_DRIFT, HOUR, OTHER_CHANGE),
+        (HOUR, IMAGE_DRIFT, 2 * HOUR, TOO_OLD),
+    ],
+)
+def test_where_the_way_back_ends_before_the_nodes_are_back_it_is_said_that_they_stay(
+    longest: float, drift: Condition, later: float, why: str
+) -> None:
+    """ "Taken back" is said once no node is at the target that was refused."""
+    rollout = replace(going_back(), longest_stable=longest)
+    rollout = replace(rollout, status=replace(rollout.status, history=BEGAN))
+
+    def looked(also: Condition, new: int, after: float) -> Rollout:
+        pairs = [a_pair(f"old{n}", also=(also,), claim={"created": NOW - HOUR, "image_id": "image-1"}) for n in "ab"]
+        pairs += [a_pair(f"new{n}", claim={"image_id": "image-2"}) for n in range(new)]
+        world = replace(with_rules(a_world(pairs, [], [POOL]), rollout), now=NOW + after)
+        return replace(rollout, status=rollout_status(rollout, world, NOW + after, "x/image-2"))
+
+    for after in (later, later + 1):
+        rollout = looked(drift, 2, after)
+    stays = f"its nodes stay, because {why}"
+    assert rollout.words.startswith("Failed: ") and rollout.words.endswith(stays)
+    assert list(story_of(rollout))[-1].endswith(f"rest: failed after {later / HOUR:g}h1s: {stays}")
+
+    gone = looked(drift, 0, later + 2)  # a person has deleted them
+    assert gone.status.state == RolloutState.FAILED and "stay" not in gone.words
+    rollout = replace(rollout, longest_stable=30 * 24 * HOUR)
+    for after in (later + 3, later + 4):
+        rollout = looked(IMAGE_DRIFT, 2, after)
+    assert rollout.status.state == RolloutState.ROLLING_BACK and "stay" not in rollout.words
+    assert "taken back" in list(story_of(looked(IMAGE_DRIFT, 0, later + 5)))[-1]
+
+
+def test_where_the_target_is_an_image_of_before_again_nothing_is_taken_back_and_no_launch_is_kept_to_it() -> None:
+    """The NodeClass is put back half-way, and that is refused too: its nodes have the image to go back to."""
+    status = a_status("rest", begun=NOW - 40, makes="x/image-1", stable=KNOWN, history=BEGAN)
+    rollout = replace(a_rollout(status), launches_stable=True)
+    pairs = [a_pair(f"old{n}", also=(IMAGE_DRIFT,), claim={"created": NOW - 50, "image_id": "image-2"}) for n in "ab"]
+    pairs += [a_pair("new", claim={"created": NOW - 30, "image_id": "image-1"})]
+    for intent in (Intent.RUN, Intent.ROLL_BACK, Intent.ROLL_BACK):
+        rollout = replace(rollout, intent=intent)
+        world = with_rules(a_world(pairs, [], [POOL]), rollout)
+        rollout = replace(rollout, status=rollout_status(rollout, world, NOW, "x/image-1"))
+
+    said = f"its nodes stay, because {TARGET_AGAIN}"
+    assert rollout.words == f"Failed: a person asked for it; {said}"
+    assert [each.result for each in rollout.status.history] == ["Failed"]
+    assert rollout.pins("provisioned") == {}
+
+    world = with_rules(a_world(pairs, [], [POOL]), rollout)
+    other = rollout_status(replace(rollout, intent=Intent.RUN), world, NOW, "x/image-3")
+    elsewhere = replace(rollout, status=other, intent=Intent.RUN)
+    world = with_rules(a_world([pairs[0], a_pair("b", claim={"created": NOW + 30})], [], [POOL]), elsewhere)
+    assert rollout_status(elsewhere, world, NOW + 60, "x/image-3").stable.why_not == ""
 
 
 def test_what_was_launched_with_an_older_image_or_for_want_of_one_stays() -> None:

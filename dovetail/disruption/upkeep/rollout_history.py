@@ -3,7 +3,7 @@
 from dataclasses import replace
 from typing import Final
 
-from dovetail.model.rules.rollouts import BEGUN, REFUSED, Intent, Passage, Rollout, RolloutState, RolloutStatus
+from dovetail.model.rules.rollouts import BEGUN, REFUSED, STAY, Intent, Passage, Rollout, RolloutState, RolloutStatus
 
 MOST: Final = 20  # the latest passages, which are kept
 _WORDS: Final = 200  # characters of a message
@@ -43,10 +43,14 @@ def _ending(rollout: Rollout, after: RolloutStatus) -> tuple[str, str]:
     """How the open passage ended, and what a person should know about that."""
     before = rollout.status
     another = (before.target, before.makes) != (after.target, after.makes)
+    why = after.failure.message if after.failure is not None else ""
     if before.state in REFUSED and not another:
-        return ("RolledBack", "") if after.state == RolloutState.FAILED else ("Left", "the target is tried anew")
+        if after.state != RolloutState.FAILED:
+            return "Left", "the target is tried anew"
+        _, stay, no_way = why.partition(STAY)
+        return ("Failed", f"{stay[2:]}{no_way}"[:_WORDS]) if stay else ("RolledBack", "")
     if after.state in REFUSED:
-        return "Failed", after.failure.message[:_WORDS] if after.failure is not None else ""
+        return "Failed", why[:_WORDS]
     if another or after.begun != before.begun:
         return _SUPERSEDED, "the NodePool has another target"
     if after.step != before.step and rollout.intent == Intent.PROMOTE:

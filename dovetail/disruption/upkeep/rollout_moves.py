@@ -18,6 +18,7 @@ from dovetail.model.rules.rollouts import (
     BEGUN,
     NODES,
     REFUSED,
+    STAY,
     Intent,
     NodesGate,
     PoolNodes,
@@ -27,6 +28,7 @@ from dovetail.model.rules.rollouts import (
     RolloutStatus,
     RolloutStrategy,
 )
+from dovetail.model.rules.stable_images import TARGET_AGAIN
 
 ENOUGH: Final = 3  # replacements in a row that failed, after which a roll-out goes back by itself
 CONFIRMED: Final = 60.0  # seconds for which pods do worse before that is blamed on the change
@@ -98,7 +100,7 @@ def _goes_back(rollout: Rollout, why: str, now: float) -> RolloutStatus:
     """The target is refused; if nothing is known to go back to, its nodes stay."""
     state, no_way, why = RolloutState.ROLLING_BACK, rollout.status.stable.why_not, why[:LONGEST_WORDS]
     if no_way:
-        state, why = RolloutState.FAILED, f"{why}; its nodes stay, because {no_way}"
+        state, why = RolloutState.FAILED, f"{why}{STAY}{no_way}"
     failure = RolloutFailure(generation=rollout.generation, message=why)
     return replace(rollout.status, state=state, since=float(int(now)), until=None, failure=failure)
 
@@ -113,8 +115,11 @@ def _refused(rollout: Rollout, pool: NodePool, nodes: PoolNodes, now: float) -> 
         nodes = replace(nodes, newest_old=-inf)
     if rollout.has_changed(pool, nodes) or (is_answered and intent != Intent.ROLL_BACK):
         return _begun(rollout, pool, nodes, now)
-    goes_back = nodes.refusable and not status.stable.why_not
-    state = RolloutState.ROLLING_BACK if goes_back else RolloutState.FAILED
+    no_way = status.stable.why_not if nodes.refusable or status.stable.why_not == TARGET_AGAIN else ""
+    state = RolloutState.ROLLING_BACK if nodes.refusable and not no_way else RolloutState.FAILED
+    if status.failure is not None:
+        why = status.failure.message.partition(STAY)[0]
+        status = replace(status, failure=replace(status.failure, message=f"{why}{STAY}{no_way}" if no_way else why))
     return status if state == status.state else replace(status, state=state, since=float(int(now)))
 
 

@@ -54,6 +54,7 @@ class RolloutState(StrEnum):
 
 REFUSED: Final = frozenset({RolloutState.ROLLING_BACK, RolloutState.FAILED})
 NODES: Final = "nodes"  # the name of the gate that every roll-out has
+STAY: Final = "; its nodes stay, because "  # in the message of a failure, where there is no way back
 MAX_STABLE_AGE: Final = 30 * 86_400.0
 BEGUN: Final = frozenset(
     {

@@ -4,7 +4,7 @@ Only an image can be kept: a node that differs from the target in more could not
 with is written on the claim, so that the launch needs no other source.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -21,6 +21,7 @@ MOST_TYPES: Final = 5  # of each image: they only say which image of the target 
 
 OTHER_CHANGE: Final = "the nodes of before differ from the target in more than their image"
 NO_IMAGE: Final = "no image is known that nodes ran before"
+TARGET_AGAIN: Final = "the target has the images that nodes ran before"
 TOO_OLD: Final = "they have been kept for longer than maxStableAge"
 
 
@@ -40,9 +41,12 @@ class StableImages:
     images: tuple[StableImage, ...] = ()
     why_not: str = NO_IMAGE
 
-    def seen(self, old: Iterable[NodeClaim], now: float, longest: float) -> "StableImages":
+    def seen(
+        self, old: Iterable[NodeClaim], now: float, longest: float, target: Collection[str] = ()
+    ) -> "StableImages":
         """The images, with those of nodes that are not at the target and were there before. What was found once is
-        kept, because the nodes leave; if none is left, nothing more can be said about the change."""
+        kept, because the nodes leave; if none is left, nothing more can be said about the change. `target`: images of
+        the target, as far as they are known."""
         before = [claim for claim in old if claim.created < self.since]
         types = {image.id: set(image.types) for image in self.images}
         newest: dict[str, tuple[float, str]] = {}
@@ -54,11 +58,14 @@ class StableImages:
         known = [image.id for image in self.images]
         order = dict.fromkeys([*known, *sorted(newest, key=newest.__getitem__)])
         kept = [StableImage(id=each, types=tuple(sorted(types[each] - {""})[:MOST_TYPES])) for each in order]
-        why_not = "" if newest else OTHER_CHANGE if before else self.why_not
+        known_of = "" if self.why_not == TARGET_AGAIN else self.why_not
+        why_not = "" if newest else OTHER_CHANGE if before else known_of
         if not kept:
             why_not = why_not or NO_IMAGE
         elif now - self.since > longest:
             why_not = TOO_OLD
+        elif not why_not and all(image.id in target for image in kept):
+            why_not = TARGET_AGAIN
         return replace(self, images=tuple(kept[:MOST_IMAGES]), why_not=why_not)
 
     def pinned(self, how: str) -> dict[str, str]:
