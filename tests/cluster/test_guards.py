@@ -16,11 +16,13 @@ import yaml
 
 from dovetail.adapters.kube.client import Client
 from dovetail.adapters.kube.connection import ClusterAddress
-from dovetail.adapters.kube.guards import DELETION_COSTS, MOVES, PLACES, GuardedRight, why_unproven
+from dovetail.adapters.kube.failures import Answer
+from dovetail.adapters.kube.guards import DELETION_COSTS, MOVES, PLACES, Guard, GuardedRight, why_unproven
 from dovetail.adapters.kube.inspection import KubeInspection, Need
 from dovetail.adapters.kube.objects.deployments import KubeDeployments
 from dovetail.adapters.kube.objects.nodes import KubeNodes
 from dovetail.adapters.kube.objects.pods import KubePods
+from dovetail.adapters.kube.requests import Request
 from dovetail.adapters.kubernetes_json.parsing.deployments import parse_deployment
 from dovetail.adapters.kubernetes_json.parsing.nodes import parse_node
 from dovetail.adapters.kubernetes_json.parsing.pods import parse_pod
@@ -239,6 +241,53 @@ async def test_a_policy_that_means_others_is_not_believed(scene: Scene, right: G
         assert right.policy in said and "it was accepted" in said
     assert (await scene.seen()).resource_version == scene.pod.resource_version
     assert (await inspection.facts()).unproven == ()
+
+
+@pytest.mark.parametrize("right", [DELETION_COSTS, MOVES], ids=lambda right: right.policy)
+async def test_who_may_edit_a_namespace_makes_no_policy_look_as_if_it_let_pass(
+    scene: Scene, right: GuardedRight
+) -> None:
+    """TRM-45. Decisions count no pod of the cluster as movable while a change has passed: a tenant that writes what is
+    tried on its own object, so that trying it changes nothing, must not bring that about."""
+    tried, guard = Overheard(scene.client), Guard(scene.client, right)
+    name = scene.deployment.name if right is MOVES else scene.pod.name
+    assert await why_unproven(tried, right, "default", name) == ""
+    tenant = "tenant-of-default"
+    await allow_to_edit(scene.ground, tenant)
+    path = f"{DEPLOYMENTS}/{name}" if right is MOVES else f"{PODS}/{name}"
+    async with ApiClient(Path(scene.ground.environment_of(tenant)["KUBECONFIG"])) as client:
+
+        async def written() -> bool:
+            answer = await client.patch(path, tried.body)
+            return answer.status == 200
+
+        await scene.ground.until(written, 60, "the tenant has written what was tried")
+
+    await guard.look(("default", name))
+    assert guard.stands and await guard.insist("default", name)
+
+
+class Overheard:
+    """A client whose last body is known to all."""
+
+    def __init__(self, client: Client) -> None:
+        self._client, self.body = client, Json()
+
+    async def call(self, request: Request) -> Answer:
+        self.body = request.body
+        return await self._client.call(request)
+
+
+async def allow_to_edit(ground: Ground, user: str) -> None:
+    """The ClusterRole `edit` in the namespace default, and nothing else."""
+    group = "rbac.authorization.k8s.io"
+    binding = {
+        "metadata": {"name": user},
+        "roleRef": {"apiGroup": group, "kind": "ClusterRole", "name": "edit"},
+        "subjects": [{"apiGroup": group, "kind": "User", "name": user}],
+    }
+    answer = await ground.api.post(f"/apis/{group}/v1/namespaces/default/rolebindings", binding)
+    assert answer.status in {201, 409}, answer.text
 
 
 async def test_a_right_that_is_missing_proves_no_policy(scene: Scene) -> None:

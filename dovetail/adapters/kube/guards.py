@@ -4,6 +4,9 @@ Who may change a Deployment or a pod may run any image in it. Such a right is sh
 everything but the one thing we use it for. The policy's name and fields prove nothing: it may concern another identity,
 or have conditions that let us pass. So we try, by a dry run, what it must refuse. Only a refusal in its own name proves
 it: RBAC's 403, another policy's 422 and the 404 of an object that is gone do not.
+
+Each try writes a value that no object has. One that is known beforehand could be written first by anybody who may edit
+the object: then nothing would change, no policy refuses that, and one label in one namespace would stop all moves.
 """
 
 import asyncio
@@ -12,6 +15,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
+from uuid import uuid4
 
 from dovetail.adapters.kube.failures import CONFLICT, INVALID, NOT_FOUND
 from dovetail.adapters.kube.requests import Caller, Request, object_path
@@ -24,28 +28,34 @@ _log = logging.getLogger(__name__)
 TRIED_FOR: Final = 300.0  # seconds for which a refusal that was seen counts
 AGAIN_SECONDS: Final = 60.0  # and for which none is tried for again
 FORBIDDEN: Final = 403
-_LABEL: Final[Json] = {"metadata": {"labels": {"dovetail.sh/may-not": "be-written"}}}
-_MESSAGE: Final[Json] = {"status": {"message": "may not be written"}}
+
+
+def _labelled(value: str) -> Json:
+    return {"metadata": {"labels": {"dovetail.sh/may-not": value}}}
+
+
+def _saying(value: str) -> Json:
+    return {"status": {"message": value}}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GuardedRight:
-    """A right, and the policy that keeps us to what it is for. `forbidden`: what the policy refuses, and nothing else
-    would."""
+    """A right, and the policy that keeps us to what it is for. `forbidden`: a change to a given value that the policy
+    refuses, and nothing else would."""
 
     policy: str
     kind: str
     path: str
-    forbidden: Json
+    forbidden: Callable[[str], Json]
     subresource: str = ""
 
 
 DEPLOYMENTS_PATH: Final = "/apis/apps/v1/deployments"
 PODS_PATH: Final = "/api/v1/pods"
-MOVES: Final = GuardedRight(policy=GUARD, kind="Deployment", path=DEPLOYMENTS_PATH, forbidden=_LABEL)
-DELETION_COSTS: Final = GuardedRight(policy="dovetail-deletion-costs", kind="Pod", path=PODS_PATH, forbidden=_LABEL)
+MOVES: Final = GuardedRight(policy=GUARD, kind="Deployment", path=DEPLOYMENTS_PATH, forbidden=_labelled)
+DELETION_COSTS: Final = GuardedRight(policy="dovetail-deletion-costs", kind="Pod", path=PODS_PATH, forbidden=_labelled)
 PLACES: Final = GuardedRight(
-    policy="dovetail-places", kind="Pod", path=PODS_PATH, forbidden=_MESSAGE, subresource="status"
+    policy="dovetail-places", kind="Pod", path=PODS_PATH, forbidden=_saying, subresource="status"
 )
 
 
@@ -57,7 +67,7 @@ async def why_unproven(client: Caller, right: GuardedRight, namespace: str, name
         path=object_path(right.path, name, right.subresource, namespace),
         subject=f"{right.kind}/{namespace}/{name}",
         query={"dryRun": "All"},
-        body=right.forbidden,
+        body=right.forbidden(f"be-written-{uuid4().hex}"),
         expected=frozenset({FORBIDDEN, INVALID, NOT_FOUND, CONFLICT}),
     )
     answer = await client.call(request)
