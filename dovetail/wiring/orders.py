@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import partial
 from urllib.parse import urlencode
 
-from dovetail.adapters.kube.failures import Answer
+from dovetail.adapters.kube.failures import Answer, body_of
 from dovetail.adapters.kube.objects.claims import KubeNodeClaims
 from dovetail.adapters.kube.objects.namespaces import KubeNamespaces
 from dovetail.adapters.kube.objects.nodes import KubeNodes
@@ -43,10 +43,11 @@ class _Sent:
         body = None if request.body is None else json.dumps(request.body).encode()
         status, text = self.send(request.method, path, body, request.content_type)
         try:
-            found = json.loads(text) if text else {}
+            decoded = json.loads(text)
         except ValueError:
-            found = {"message": text[:200]}
-        return request.checked(Answer(status=status, body=found if isinstance(found, dict) else {}))
+            decoded = None
+        found, foreign = body_of(decoded, text)
+        return request.checked(Answer(status=status, body=found, foreign=foreign))
 
 
 def objects_over(send: Send) -> ClusterObjects:

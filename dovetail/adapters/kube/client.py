@@ -23,7 +23,7 @@ import aiohttp
 import orjson
 
 from dovetail.adapters.kube.connection import ClusterAddress
-from dovetail.adapters.kube.failures import Answer, failure_of
+from dovetail.adapters.kube.failures import Answer, body_of, failure_of
 from dovetail.adapters.kube.official import client as official
 from dovetail.adapters.kube.requests import Request
 from dovetail.adapters.kube.server_clock import ServerClock
@@ -190,13 +190,15 @@ async def _read(response: aiohttp.ClientResponse) -> Answer:
     """The whole body. A body that is no JSON object (a proxy's page) is kept as the message."""
     raw = await response.read()
     try:
-        body = orjson.loads(raw) if raw else {}
+        decoded = orjson.loads(raw)
     except orjson.JSONDecodeError:
-        body = {"message": raw[:200].decode(errors="replace")}
+        decoded = None
+    body, foreign = body_of(decoded, raw[:200].decode(errors="replace"))
     retry_after = response.headers.get("Retry-After", "")
     return Answer(
         status=response.status,
-        body=body if isinstance(body, dict) else {},
+        body=body,
+        foreign=foreign,
         retry_after=float(retry_after) if retry_after.isdecimal() else None,
         moment=_moment(response.headers.get("Date", "")),
     )

@@ -23,6 +23,8 @@ NOT_FOUND: Final = 404
 CONFLICT: Final = 409
 INVALID: Final = 422
 
+_NOT_FOUND_REASON: Final = "NotFound"  # of an object; a path that is not served has none
+
 _NOT_NOW: Final = frozenset({408, 425, 500, 502, 503, 504})
 _EXPIRED: Final = 410
 _LONGEST_MESSAGE: Final = 500  # a refusal may quote a whole object
@@ -38,12 +40,14 @@ class NotServed(Refused):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """An answer: its status and its decoded body. The body of a failure is a Status object, unless a proxy wrote it."""
+    """An answer: its status and its decoded body. The body of a failure is a Status object, unless a proxy wrote it.
+    `foreign`: it is no JSON object, so the API server has not written it."""
 
     status: int
     body: dict[str, Any] = field(default_factory=dict)
     retry_after: float | None = None
     moment: float | None = None  # the server's clock as it answered, in whole seconds
+    foreign: bool = False
 
     @property
     def reason(self) -> str:
@@ -55,9 +59,24 @@ class Answer:
         return str(self.body.get("message") or f"HTTP {self.status}")[:_LONGEST_MESSAGE]
 
     @property
+    def is_the_servers(self) -> bool:
+        """Whether the API server has said it: done, or there is no such object. A gateway before it has pages of its
+        own for both, and by them nothing has happened and nothing is gone."""
+        if self.status < 300:
+            return not self.foreign
+        return self.status != NOT_FOUND or self.reason == _NOT_FOUND_REASON
+
+    @property
     def causes(self) -> tuple[Mapping[str, Any], ...]:
         """The details' causes: which field is wrong, or what kept an eviction back."""
         return tuple((self.body.get("details") or {}).get("causes") or ())
+
+
+def body_of(decoded: object, text: str) -> tuple[dict[str, Any], bool]:
+    """An answer's body, and whether it is foreign: then it is kept as the message."""
+    if isinstance(decoded, dict):
+        return decoded, False
+    return {"message": text[:200]}, True
 
 
 def failure_of(answer: Answer, subject: str) -> Failure:

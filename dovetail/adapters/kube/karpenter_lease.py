@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable
 from typing import Final
 
 from dovetail.adapters.kube.client import Client
-from dovetail.adapters.kube.requests import Request
+from dovetail.adapters.kube.paging import list_all
 from dovetail.model.names import SYSTEM_NAMESPACE
 from dovetail.model.values.json import Json
 from dovetail.model.values.time import time_or_none
@@ -31,12 +31,8 @@ _LATE: Final = 15.0  # a leader that has missed a renewal or two may still act
 _AHEAD: Final = 60.0  # as far as a leader's clock may be ahead of the API server's
 _NAMED: Final = 3  # of the namespaces in a line
 
-_REQUEST: Final = Request(
-    method="GET",
-    path="/apis/coordination.k8s.io/v1/leases",
-    subject=f"Lease/{NAME}",
-    query={"fieldSelector": f"metadata.name={NAME}"},
-)
+_PATH: Final = "/apis/coordination.k8s.io/v1/leases"
+_NAMED_SO: Final = {"fieldSelector": f"metadata.name={NAME}"}
 
 
 class KarpenterLease:
@@ -69,14 +65,14 @@ class KarpenterLease:
     async def look(self) -> None:
         """Look now. If the server cannot be asked, the last answer counts."""
         try:
-            answer = await self._client.call(_REQUEST)
+            leases = [lease async for lease in list_all(self._client, _PATH, f"Lease/{NAME}", _NAMED_SO)]
         except Forbidden as failure:
             _log.warning("cannot find out whether a Karpenter runs beside this worker: %s", failure)
             return
         except Failure as failure:
             _log.debug("cannot find out whether a Karpenter runs beside this worker: %s", failure)
             return
-        held = [lease for lease in answer.body.get("items") or () if self._is_held(lease.get("spec") or {})]
+        held = [lease for lease in leases if self._is_held(lease.get("spec") or {})]
         self._log_elsewhere({_namespace(lease) for lease in held} - self._namespaces)
         holders = [_holder(lease) for lease in held if _namespace(lease) in self._namespaces]
         before, self.holder = self.holder, ", ".join(sorted(holders))

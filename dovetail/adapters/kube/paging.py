@@ -2,6 +2,9 @@
 
 Pages of 500 keep one answer of a large cluster under a few megabytes. A continuation that expires half-way (410) is
 raised as Expired, and the caller lists again from the beginning: the pages so far are no complete list.
+
+What has neither a version nor items is no list, whatever its status: the JSON of a gateway that stands before the API
+server, taken for "there are none", would empty nodes of their pods and forget every Freeze.
 """
 
 from collections.abc import AsyncIterator
@@ -10,6 +13,7 @@ from typing import Final
 
 from dovetail.adapters.kube.requests import Caller, Request
 from dovetail.model.values.json import Json
+from dovetail.ports.failures import Unreachable
 
 PAGE: Final = 500
 
@@ -28,7 +32,9 @@ async def pages(client: Caller, path: str, subject: str, query: dict[str, str] |
     while True:
         answer = await client.call(Request(method="GET", path=path, subject=subject, query=asked))
         meta = answer.body.get("metadata") or {}
-        yield Page(items=answer.body.get("items") or [], version=int(meta.get("resourceVersion") or 0))
+        if not meta.get("resourceVersion") or "items" not in answer.body:
+            raise Unreachable(subject, f"not a list of the API server: {str(answer.body)[:200]}")
+        yield Page(items=answer.body["items"] or [], version=int(meta["resourceVersion"]))
         if not meta.get("continue"):
             return
         asked = {**asked, "continue": meta["continue"]}

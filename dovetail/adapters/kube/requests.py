@@ -8,6 +8,7 @@ from typing import Any, Final, Protocol
 from urllib.parse import quote
 
 from dovetail.adapters.kube.failures import Answer, failure_of
+from dovetail.ports.failures import Unreachable
 
 MERGE_PATCH: Final = "application/merge-patch+json"
 PARTS_PATCH: Final = "application/json-patch+json"  # operations, each of which may be a test
@@ -40,10 +41,12 @@ class Request:
         return self.method != "GET" and not self.path.startswith(_REVIEWS)
 
     def checked(self, answer: Answer) -> Answer:
-        """The answer; a failure if its status is neither success nor expected."""
-        if 200 <= answer.status < 300 or answer.status in self.expected:
-            return answer
-        raise failure_of(answer, self.subject)
+        """The answer; a failure if its status is neither success nor expected, or is not the API server's."""
+        if not (200 <= answer.status < 300 or answer.status in self.expected):
+            raise failure_of(answer, self.subject)
+        if not answer.is_the_servers:
+            raise Unreachable(self.subject, f"not an answer of the API server about it: {answer.message}")
+        return answer
 
 
 class Caller(Protocol):

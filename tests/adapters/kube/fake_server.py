@@ -15,6 +15,8 @@ from aiohttp import web
 
 from dovetail.model.values.json import Json
 
+GONE: Json = {"kind": "Status", "reason": "NotFound", "message": "not found"}  # of an object
+
 Reply = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
@@ -94,7 +96,7 @@ class FakeServer:
         body = orjson.loads(raw) if raw else None
         self.asked.append((request.method, request.path, dict(request.query), body, dict(request.headers)))
         key = f"{request.path}?watch" if "watch" in request.query else request.path
-        replies = self._replies.get(key) or [says(404, {"message": "not found", "reason": "NotFound"})]
+        replies = self._replies.get(key) or [says(404, GONE)]
         reply = replies.pop(0) if len(replies) > 1 else replies[0]
         return await reply(request)
 

@@ -37,13 +37,13 @@ async def holder(tmp_path: Path, *replies: Reply) -> list[str]:
         for _ in replies:
             await lease.look()
             found.append(lease.holder)
-        assert server.asked[0][2] == {"fieldSelector": "metadata.name=karpenter-leader-election"}
+        assert server.asked[0][2]["fieldSelector"] == "metadata.name=karpenter-leader-election"
         await client.close()
     return found
 
 
 def items(*leases: Json) -> Reply:
-    return says(200, {"items": list(leases)})
+    return says(200, {"metadata": {"resourceVersion": "9"}, "items": list(leases)})
 
 
 async def test_a_leader_is_named_until_it_gives_its_lease_up(tmp_path: Path) -> None:

@@ -24,7 +24,7 @@ from dovetail.model.values.json import Json
 from dovetail.notices.notice import Notice
 from dovetail.ports.failures import Conflict, Failure, NotReadable, Refused, Taken, Throttled, Unreachable
 from dovetail.ports.objects import MetadataChange
-from tests.adapters.kube.fake_server import FakeServer, fake_server, says
+from tests.adapters.kube.fake_server import GONE, FakeServer, fake_server, says
 from tests.ports.objects import a_new_claim, a_node, a_pod
 
 
@@ -97,7 +97,9 @@ class TestPods:
         """BEH-37. Nor is one of the same name that has come since: the server refuses the old one's UID."""
         successor = {**stored(a_pod("web", "n")), "metadata": {"name": "web", "uid": "another"}}
         async with talking(tmp_path) as (server, client):
-            server.on(self.PATH, says(404), says(409, {"kind": "Status", "reason": "Conflict"}), says(200, successor))
+            server.on(
+                self.PATH, says(404, GONE), says(409, {"kind": "Status", "reason": "Conflict"}), says(200, successor)
+            )
 
             await KubePods(client).delete(the_pod(), 7)
             await KubePods(client).delete(the_pod(), 7)
@@ -124,7 +126,7 @@ class TestPods:
         async with talking(tmp_path) as (server, client):
             status = f"{self.PATH}/status"
             conflict = says(409, {"reason": "Conflict", "message": "changed"})
-            server.on(status, says(422, refused_by(PLACES)), says(200), says(200), says(404), conflict)
+            server.on(status, says(422, refused_by(PLACES)), says(200), says(200), says(404, GONE), conflict)
             pods = KubePods(client)
             for node in ("node-1", "", "node-1"):
                 await pods.nominate(the_pod(), node)
@@ -143,7 +145,7 @@ class TestPods:
         """DIQ-30. None takes it away; a pod that is gone needs none."""
         async with talking(tmp_path) as (server, client):
             conflict = says(409, {"reason": "Conflict", "message": "new"})
-            server.on(self.PATH, says(422, refused_by(DELETION_COSTS)), says(200), says(200), says(404), conflict)
+            server.on(self.PATH, says(422, refused_by(DELETION_COSTS)), says(200), says(200), says(404, GONE), conflict)
             pods = KubePods(client)
             for value in ("-1", None, "-1"):
                 await pods.annotate(the_pod(), "cost", value)
@@ -160,7 +162,7 @@ class TestPods:
     async def test_a_pod_is_read_as_the_same_one_or_not_at_all(self, tmp_path: Path) -> None:
         successor = {**stored(a_pod("web", "n")), "metadata": {"name": "web", "namespace": "default", "uid": "another"}}
         async with talking(tmp_path) as (server, client):
-            server.on(self.PATH, says(200, stored(a_pod("web", "n"), 7)), says(200, successor), says(404))
+            server.on(self.PATH, says(200, stored(a_pod("web", "n"), 7)), says(200, successor), says(404, GONE))
 
             found = await KubePods(client).read(the_pod())
             assert found is not None and found.resource_version == "7"
