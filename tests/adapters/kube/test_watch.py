@@ -14,10 +14,13 @@ from dovetail.adapters.kube.connection import ClusterAddress
 from dovetail.adapters.kube.watching.thread import WatchThread
 from dovetail.adapters.kube.watching.watch import Watch
 from dovetail.adapters.kubernetes_json.cache import Cache
+from dovetail.adapters.kubernetes_json.kinds import FREEZE
 from dovetail.adapters.kubernetes_json.store import Kind
+from dovetail.adapters.kubernetes_json.view import CachedView
 from dovetail.background.supervised import task_troubles
 from dovetail.model.values.json import Json
 from tests.adapters.kube.fake_server import FakeServer, fake_server, says, streams
+from tests.adapters.kube.test_time_objects import PEAK
 from tests.adapters.kubernetes_json.kinds_for_tests import NODE, NODE_CLASS, a_thing
 
 PATH = NODE.path
@@ -314,6 +317,36 @@ class TestWhatIsMissing:
                 await watched.until(lambda: watched.watch.problem() == "")
                 server.on("/apis", says(404))
                 await watched.until(lambda: "does not say so" in watched.watch.problem())
+
+    @pytest.mark.parametrize(
+        ("status", "body"),
+        [
+            (403, {"kind": "Status", "reason": "Forbidden", "message": "may not list"}),
+            (500, {"kind": "Status", "reason": "InternalError", "message": "conversion failed"}),
+            (429, {"kind": "Status", "reason": "TooManyRequests", "message": "later"}),
+            (200, b"<html>Sign in</html>"),
+        ],
+    )
+    async def test_a_kind_that_was_absent_may_be_there_once_the_server_says_anything_else(
+        self, tmp_path: Path, status: int, body: Json | bytes
+    ) -> None:
+        """Else a Freeze of a kind that was installed after the worker had started would stop nothing until it can be
+        listed, and nobody would be told."""
+        async with fake_server(tmp_path) as server:
+            server.serves()
+            async with watching(server, (FREEZE,)) as watched:
+                view = CachedView(watched.cache, watched.watch.problem_of)
+                await watched.until(lambda: watched.watch.troubles() and watched.watch.problem() == "")
+                assert not view.stale()
+
+                server.on(FREEZE.path, says(status, body))
+                await watched.until(lambda: "is not installed" not in watched.watch.troubles()[0])
+                assert view.stale()["Freeze"] == f"Freeze: {watched.watch.troubles()[0]}"
+
+                server.on(FREEZE.path, says(200, a_list(10, PEAK)))
+                server.on(f"{FREEZE.path}?watch", streams())
+                await watched.until(lambda: not view.stale())
+                assert list(watched.cache.objects("Freeze")) == ["peak"]
 
     async def test_an_optional_kind_that_was_there_keeps_its_objects_and_is_not_trusted(self, tmp_path: Path) -> None:
         async with fake_server(tmp_path) as server:

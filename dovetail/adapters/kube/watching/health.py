@@ -42,8 +42,10 @@ class StreamHealth:
         self.connected = False
         self.ended_at = time.monotonic()
 
-    def broke(self, trouble: str) -> None:
-        """It could not be listed or opened, or it broke."""
+    def broke(self, trouble: str, *, absent: bool = False) -> None:
+        """It could not be listed or opened, or it broke. `absent`: because there is no such kind; what was known of
+        that does not count once the server says anything else, since it may have been installed meanwhile."""
+        self.absent = absent
         self.connected = False
         self.ended_at = 0.0
         self.trouble = trouble

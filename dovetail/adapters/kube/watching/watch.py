@@ -153,19 +153,18 @@ class Stream:
         elif self.health.listed:
             self._broke(f"{self._kind.name} was installed, and now {nothing}: restart the workers if it was removed")
         elif await is_absent(self._client, self._kind.path):
-            self._broke(f"{self._kind.name} is not installed: {nothing}")
-            if not self.health.absent:
+            was_absent = self.health.absent
+            self._broke(f"{self._kind.name} is not installed: {nothing}", absent=True)
+            if not was_absent:
                 self._cache.replace(self._kind.name, [], 0)
-                self.health.absent = True
                 self._cache.poke()
         else:
-            self.health.absent = False
             self._broke(f"whether {self._kind.name} is installed is not known: {nothing}, and does not say so")
 
-    def _broke(self, trouble: str) -> None:
+    def _broke(self, trouble: str, *, absent: bool = False) -> None:
         """Log what is wrong, once."""
         is_new = trouble != self.health.trouble
-        self.health.broke(trouble)
+        self.health.broke(trouble, absent=absent)
         if is_new:
             _log.warning("%s", trouble)
             self._cache.poke()
