@@ -45,16 +45,25 @@ class KarpenterLease:
         self._client, self._now, self._expected = client, now, expected
         self._namespaces = NAMESPACES.union(own) - {""}
         self.holder = ""  # who leads, and where; empty: nobody
+        self._unanswered = "it has not been looked yet"  # why nothing is known; empty once there was an answer
+        self._refused = ""  # by whom we may not look; that stops nobody, but is no answer
         self._elsewhere: tuple[str, ...] = ()
 
     def trouble(self) -> str:
-        """Why nothing may be done here; empty if no Karpenter runs."""
-        if not self.holder or self._expected:
+        """Why nothing may be done here; empty if no Karpenter runs, or if we lack the right to see one."""
+        if self._expected:
+            return ""
+        if self._unanswered:
+            return f"it is not known yet whether Karpenter runs in this cluster: {self._unanswered}"
+        if not self.holder:
             return ""
         return f"Karpenter runs in this cluster ({self.holder}): stop it, or stop Dovetail"
 
     def elsewhere(self) -> str:
-        """The namespaces that do not count in which such a Lease is held; empty if there are none."""
+        """The namespaces that do not count in which such a Lease is held; empty if there are none. Where we may not
+        look, that instead."""
+        if self._refused:
+            return f"whether Karpenter runs in this cluster cannot be seen: {self._refused}"
         if not self._elsewhere:
             return ""
         named, more = ", ".join(self._elsewhere[:_NAMED]), len(self._elsewhere) - _NAMED
@@ -63,15 +72,20 @@ class KarpenterLease:
         return f"a Lease {NAME} is held in namespace {named}{rest}, and stops nobody: only those in {counted} do"
 
     async def look(self) -> None:
-        """Look now. If the server cannot be asked, the last answer counts."""
+        """Look now. If the server cannot be asked, the last answer counts; until the first there is nothing to go by,
+        and we stand aside."""
         try:
             leases = [lease async for lease in list_all(self._client, _PATH, f"Lease/{NAME}", _NAMED_SO)]
         except Forbidden as failure:
             _log.warning("cannot find out whether a Karpenter runs beside this worker: %s", failure)
+            self._unanswered, self._refused = "", str(failure)
             return
         except Failure as failure:
-            _log.debug("cannot find out whether a Karpenter runs beside this worker: %s", failure)
+            level = logging.WARNING if self._unanswered else logging.DEBUG
+            _log.log(level, "cannot find out whether a Karpenter runs beside this worker: %s", failure)
+            self._unanswered = self._unanswered and str(failure)
             return
+        self._unanswered = self._refused = ""
         held = [lease for lease in leases if self._is_held(lease.get("spec") or {})]
         self._log_elsewhere({_namespace(lease) for lease in held} - self._namespaces)
         holders = [_holder(lease) for lease in held if _namespace(lease) in self._namespaces]
@@ -94,7 +108,7 @@ class KarpenterLease:
 
     async def keep(self) -> None:
         while True:
-            await asyncio.sleep(LOOK_AGAIN_SECONDS if self.holder else LOOK_SECONDS)
+            await asyncio.sleep(LOOK_AGAIN_SECONDS if self.holder or self._unanswered else LOOK_SECONDS)
             await self.look()
 
     def _is_held(self, spec: Json) -> bool:

@@ -82,6 +82,37 @@ async def test_what_cannot_be_asked_counts_as_it_was(tmp_path: Path) -> None:
     assert await holder(tmp_path, refused, items(a_lease()), away) == ["", who, who]
 
 
+@pytest.mark.parametrize("page", [b"<html>We will be back soon</html>", b'{"message": "away"}'])
+@pytest.mark.parametrize("status", [200, 429, 500, 503])
+async def test_until_the_first_answer_a_worker_stands_aside(tmp_path: Path, status: int, page: bytes) -> None:
+    """A Karpenter that runs would launch a second instance for each claim. What is known is not forgotten."""
+    async with fake_server(tmp_path) as server:
+        client = Client(ClusterAddress(kubeconfig=server.kubeconfig()))
+        await client.open()
+        server.on(PATH, says(status, page), items(), says(status, page))
+        lease, found = KarpenterLease(client, lambda: NOW), []
+        for _ in range(3):
+            await lease.look()
+            found.append(lease.trouble())
+        await client.close()
+
+    assert found[0].startswith("it is not known yet whether Karpenter runs in this cluster: ") and found[1:] == ["", ""]
+
+
+async def test_who_may_not_look_says_so_until_it_may(tmp_path: Path) -> None:
+    """`doctor` says that no Karpenter runs only where that was seen."""
+    async with fake_server(tmp_path) as server:
+        client = Client(ClusterAddress(kubeconfig=server.kubeconfig()))
+        await client.open()
+        server.on(PATH, says(403, {"kind": "Status", "message": "may not list leases"}), items())
+        lease = KarpenterLease(client, lambda: NOW)
+        await lease.look()
+        assert lease.trouble() == "" and "cannot be seen: " in lease.elsewhere() and "may not list" in lease.elsewhere()
+        await lease.look()
+        assert lease.trouble() == lease.elsewhere() == ""
+        await client.close()
+
+
 @pytest.mark.parametrize(("expected", "stands_aside"), [(False, True), (True, False)])
 async def test_only_a_worker_that_acts_stands_aside(tmp_path: Path, expected: bool, stands_aside: bool) -> None:
     async with fake_server(tmp_path) as server:
