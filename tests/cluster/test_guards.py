@@ -22,6 +22,8 @@ from dovetail.adapters.kube.inspection import KubeInspection, Need
 from dovetail.adapters.kube.objects.deployments import KubeDeployments
 from dovetail.adapters.kube.objects.nodes import KubeNodes
 from dovetail.adapters.kube.objects.pods import KubePods
+from dovetail.adapters.kube.objects.pools import KubeNodePools
+from dovetail.adapters.kube.raw import KubeRawObjects
 from dovetail.adapters.kube.requests import Request
 from dovetail.adapters.kubernetes_json.parsing.deployments import parse_deployment
 from dovetail.adapters.kubernetes_json.parsing.nodes import parse_node
@@ -33,10 +35,11 @@ from dovetail.model.places.move_changes import beginning
 from dovetail.model.pods import Pod
 from dovetail.model.values.json import Json
 from dovetail.ports.failures import Forbidden
+from dovetail.ports.objects import MetadataChange
 from dovetail.termination.announced import drained, draining, planned, undone
 from testbed.plane.api import ApiClient
 from testbed.up import POLICY_PATHS, SHIPPED_USER, WORKER_USER, give_rights
-from testing.cluster.fleets import workload
+from testing.cluster.fleets import fleet_pool, workload
 from testing.cluster.ground import Ground
 from testing.cluster.objects import DEPLOYMENTS
 
@@ -46,6 +49,9 @@ FOLDER: Final = Path(__file__).parents[2] / "deploy" / "kubernetes"
 PODS: Final = "/api/v1/namespaces/default/pods"
 NODES: Final = "/api/v1/nodes"
 STRATEGIC: Final = "strategic"
+MERGED: Final = "merge"
+POOLS: Final = "/apis/karpenter.sh/v1/nodepools"
+NODE_CLASSES: Final = "/apis/karpenter.k8s.aws/v1/ec2nodeclasses"
 NOW: Final = 1_790_000_000.0
 POLICIES: Final = POLICY_PATHS["ValidatingAdmissionPolicy"]
 BINDINGS: Final = POLICY_PATHS["ValidatingAdmissionPolicyBinding"]
@@ -85,6 +91,14 @@ OF_A_NODE: Final[dict[str, Json]] = {
         }
     },
 }
+OF_A_POOL: Final[dict[str, Json]] = {
+    "limits": {"spec": {"limits": {"cpu": "100000"}}},
+    "label": {"metadata": {"labels": {"app": "mine"}}},
+}
+OF_A_CLASS: Final[dict[str, Json]] = {
+    "what its nodes run": {"spec": {"userData": "#!/bin/sh"}},
+    "label": {"metadata": {"labels": {"app": "mine"}}},
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,12 +121,12 @@ class Scene:
         tried = self.deployment if right is MOVES else self.pod
         return await why_unproven(self.client, right, "default", tried.name) == ""
 
-    async def refused(self, path: str, policy: str, changes: dict[str, Json]) -> None:
+    async def refused(self, path: str, policy: str, changes: dict[str, Json], form: str = STRATEGIC) -> None:
         """Each of them, by that policy; a person may write them."""
         for what, change in changes.items():
-            answer = await self.worker.patch(path, change, STRATEGIC)
+            answer = await self.worker.patch(path, change, form)
             assert answer.status == 422 and f"'{policy}' with binding" in answer.text, f"{what}: {answer.text}"
-        labelled = await self.ground.api.patch(f"{path}?dryRun=All", changes["label"], STRATEGIC)
+        labelled = await self.ground.api.patch(f"{path}?dryRun=All", changes["label"], form)
         assert labelled.status == 200, labelled.text
 
 
@@ -183,6 +197,31 @@ async def test_a_stolen_worker_changes_nothing_of_a_node_s_status_but_what_it_sa
     assert found == {"Ready": "True", "MaintenancePlanned": "True", "DrainInProgress": "False", "Drained": "True"}
     await nodes.set_conditions(await scene.node(), undone(await scene.node(), NOW))
     assert {each.status for each in (await scene.node()).conditions if each.type != "Ready"} == {"False"}
+
+
+async def test_a_stolen_worker_changes_nothing_of_what_new_nodes_run_and_how_much_is_bought(scene: Scene) -> None:
+    """OPS-5. Its own code writes annotations and finalizers there."""
+    ground = scene.ground
+    await ground.apply(fleet_pool("kept"))
+    try:
+        await scene.refused(f"{POOLS}/kept", "dovetail-specs", OF_A_POOL, MERGED)
+        await scene.refused(f"{NODE_CLASSES}/default", "dovetail-specs", OF_A_CLASS, MERGED)
+
+        pools = KubeNodePools(scene.client)
+        pool = await pools.read("kept")
+        assert pool is not None
+        written = await pools.patch(pool, MetadataChange(annotations={names.NODE_POOL_HASH: "1"}))
+        assert written is not None and written.annotations[names.NODE_POOL_HASH] == "1"
+        classes = KubeRawObjects(scene.client, "EC2NodeClass", NODE_CLASSES)
+        raw = await classes.read("default")
+        assert raw is not None
+        kept = raw["metadata"].get("finalizers") or []
+        for finalizers in ([*kept, "karpenter.k8s.aws/termination"], kept or None):
+            raw = await classes.patch(raw, {"metadata": {"finalizers": finalizers, "annotations": {"a": "b"}}})
+            assert raw is not None and raw["metadata"]["annotations"]["a"] == "b"
+        await classes.merge("default", {"metadata": {"annotations": {"a": None}}})
+    finally:
+        await ground.api.delete(f"{POOLS}/kept")
 
 
 def another_identity(policy: Json) -> Json:

@@ -269,11 +269,12 @@ class TestRendering:
         assert named(objects, "ClusterRole")["rules"] == cluster["rules"]
         assert named(objects, "Role")["rules"] == own["rules"]
         assert named(objects, "Role")["metadata"]["namespace"] == "kube-system"
-        assert [guard["metadata"]["name"] for guard in guards] == ["dovetail-node-status"] * 2
+        ours = ["dovetail-node-status", "dovetail-specs"]
+        assert [guard["metadata"]["name"] for guard in guards] == [name for name in ours for _ in range(2)]
         for guard in guards:
-            assert named(objects, guard["kind"], "dovetail-node-status")["spec"] == guard["spec"]
+            assert named(objects, guard["kind"], guard["metadata"]["name"])["spec"] == guard["spec"]
         older = helm.rendered(NAMED, "--kube-version", "1.29.3")
-        assert not [one for one in older if one["metadata"]["name"] == "dovetail-node-status"]
+        assert not [one for one in older if one["metadata"]["name"] in ours]
 
     @pytest.mark.parametrize(
         ("policy", "keep", "granted"), [("Default", True, False), ("Cost", True, True), ("Cost", False, False)]
