@@ -360,6 +360,27 @@ class TestWhatIsMissing:
                 await watched.until(lambda: "was installed, and now" in watched.watch.problem())
                 assert list(watched.cache.objects("EC2NodeClass")) == ["default"]
 
+                server.on("/apis", says(404))  # no break in what discovery says, or it begins anew
+                await watched.until(lambda: "does not say so" in watched.watch.problem())
+                assert list(watched.cache.objects("EC2NodeClass")) == ["default"]
+
+    async def test_a_kind_that_was_removed_is_absent_once_discovery_has_said_so_for_minutes(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Else a definition that somebody removes on purpose stops all planning until each worker is restarted."""
+        async with fake_server(tmp_path) as server:
+            server.on(NODE_CLASS.path, says(200, a_list(10, a_thing("default", 3))))
+            server.on(f"{NODE_CLASS.path}?watch", streams(error(410)))
+            async with watching(server, (NODE_CLASS,)) as watched:
+                await watched.until(lambda: watched.cache.objects("EC2NodeClass"))
+                server.serves()
+                server.on(NODE_CLASS.path, says(404))
+                await watched.until(lambda: "was installed, and now" in watched.watch.problem())
+
+                monkeypatch.setattr("dovetail.adapters.kube.watching.watch.REMOVED_SECONDS", 0.0)
+                await watched.until(lambda: watched.watch.problem() == "")
+                assert not watched.cache.objects("EC2NodeClass") and not watched.watch.was_listed("EC2NodeClass")
+
     async def test_a_missing_right_is_named(self, tmp_path: Path) -> None:
         message = 'nodes is forbidden: User "x" cannot list resource "nodes" in API group "" at the cluster scope'
         async with fake_server(tmp_path) as server:

@@ -23,6 +23,7 @@ class StreamHealth:
     listed: bool = False
     connected: bool = False
     absent: bool = False  # an optional kind that is not installed: nothing to list, nothing to wait for
+    gone_since: float | None = None  # since when the server says without a break that what was listed is not installed
     refused: bool = False  # the server answers that it does not serve the kind or that we may not read it
     heard_at: float = 0.0
     ended_at: float = 0.0  # when the server last ended it as planned
@@ -34,6 +35,7 @@ class StreamHealth:
     def opened(self) -> None:
         self.connected = True
         self.refused = False
+        self.gone_since = None
         self.trouble = ""
         self.heard()
 
@@ -42,10 +44,15 @@ class StreamHealth:
         self.connected = False
         self.ended_at = time.monotonic()
 
-    def broke(self, trouble: str, *, absent: bool = False) -> None:
+    def gone_for(self, seconds: float) -> bool:
+        return self.gone_since is not None and time.monotonic() - self.gone_since >= seconds
+
+    def broke(self, trouble: str, *, absent: bool = False, gone: bool = False) -> None:
         """It could not be listed or opened, or it broke. `absent`: because there is no such kind; what was known of
-        that does not count once the server says anything else, since it may have been installed meanwhile."""
+        that does not count once the server says anything else, since it may have been installed meanwhile. `gone`: the
+        same of a kind that has been listed, until that is believed."""
         self.absent = absent
+        self.gone_since = (self.gone_since or time.monotonic()) if gone else None
         self.connected = False
         self.ended_at = 0.0
         self.trouble = trouble

@@ -34,6 +34,7 @@ _SHORTEST_LIFE: Final = 1.0  # a stream that ends sooner was cut by something in
 
 _FIRST_DELAY: Final = 0.2
 _LONGEST_DELAY: Final = 10.0
+REMOVED_SECONDS: Final = 300.0  # a kind that was there and is not installed any more, by the server's own discovery
 _REFUSED_SECONDS: Final = 5.0  # between tries where a definition is not installed or a right not granted
 
 
@@ -140,8 +141,8 @@ class Stream:
 
     async def _refused(self, failure: Failure) -> None:
         """The kind is not served, or we may not read it: what the cache holds of it can no longer be trusted. An
-        optional kind is absent only if it has never been listed and discovery says so: one that has been may have
-        objects still, and a 404 may be a proxy's."""
+        optional kind is absent only where discovery says so, since a 404 may be a proxy's. One that was there may have
+        objects still, and counts as removed only once that has been said for minutes."""
         self._version = 0
         self.health.refused = True
         if isinstance(failure, Forbidden):
@@ -150,21 +151,23 @@ class Stream:
         nothing = f"the server has nothing at {self._kind.path}"
         if not self._kind.optional:
             self._broke(f"{self._kind.name} is not installed: {nothing}")
-        elif self.health.listed:
-            self._broke(f"{self._kind.name} was installed, and now {nothing}: restart the workers if it was removed")
-        elif await is_absent(self._client, self._kind.path):
+        elif not await is_absent(self._client, self._kind.path):
+            self._broke(f"whether {self._kind.name} is installed is not known: {nothing}, and does not say so")
+        elif self.health.listed and not self.health.gone_for(REMOVED_SECONDS):
+            until = f"it counts as removed once that has been so for {REMOVED_SECONDS / 60:.0f} min"
+            self._broke(f"{self._kind.name} was installed, and now {nothing}: {until}", gone=True)
+        else:
+            self.health.listed = False
             was_absent = self.health.absent
             self._broke(f"{self._kind.name} is not installed: {nothing}", absent=True)
             if not was_absent:
                 self._cache.replace(self._kind.name, [], 0)
                 self._cache.poke()
-        else:
-            self._broke(f"whether {self._kind.name} is installed is not known: {nothing}, and does not say so")
 
-    def _broke(self, trouble: str, *, absent: bool = False) -> None:
+    def _broke(self, trouble: str, *, absent: bool = False, gone: bool = False) -> None:
         """Log what is wrong, once."""
         is_new = trouble != self.health.trouble
-        self.health.broke(trouble, absent=absent)
+        self.health.broke(trouble, absent=absent, gone=gone)
         if is_new:
             _log.warning("%s", trouble)
             self._cache.poke()
