@@ -15,7 +15,7 @@ from dovetail.activities.shared.every_step.heartbeats import report
 from dovetail.activities.shared.waits.repeated_looks import looks
 from dovetail.activities.shared.writes.known_claims import KnownClaims
 from dovetail.activities.shared.writes.revisions import set_conditions
-from dovetail.activities.termination.departing_nodes import nodes_left
+from dovetail.activities.termination.departing_nodes import nodes_left, nodes_there
 from dovetail.activities.termination.holds import HoldMemory, Holds, LeavingClaim
 from dovetail.lifecycle.conditions import false, true, unknown
 from dovetail.messages.outcomes import StepOutcome
@@ -26,7 +26,7 @@ from dovetail.model.nodes import Condition, NodeClaim
 from dovetail.model.objects.workloads import VolumeAttachment
 from dovetail.model.rules.drain_rules import Blocker
 from dovetail.notices.nodes import awaiting_detachment
-from dovetail.ports.objects import NodeClaims, Notices
+from dovetail.ports.objects import NodeClaims, Nodes, Notices
 from dovetail.ports.view import VolumeLookups
 from dovetail.telemetry.log import departures
 from dovetail.telemetry.metrics.karpenters.lifecycle import node_drained
@@ -42,6 +42,7 @@ class DetachPorts:
 
     lookups: VolumeLookups
     claims: NodeClaims
+    nodes: Nodes
     notices: Notices
     holds: Holds | None = None
 
@@ -53,8 +54,8 @@ class AwaitDetached:
         now: Callable[[], float],
         pause: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
-        self.lookups, self.claims, self.notices = ports.lookups, ports.claims, ports.notices
-        self.now, self.pause, self.holds = now, pause, ports.holds
+        self.lookups, self.claims, self.nodes = ports.lookups, ports.claims, ports.nodes
+        self.notices, self.now, self.pause, self.holds = ports.notices, now, pause, ports.holds
         self.known = KnownClaims(ports.lookups, ports.claims)
 
     @activity.defn
@@ -67,7 +68,7 @@ class AwaitDetached:
         async for _ in looks(self.pause):
             claim = await self.known.find(departure.claim)
             deadline = tighter(deadline, _written(claim))
-            held = self._held(departure)
+            held = await self._held(departure)
             names = ", ".join(attachment.name for attachments in held.values() for attachment in attachments)
             if not names:
                 writes = await self._write(departure, true(VOLUMES_DETACHED, self.now()))
@@ -85,9 +86,9 @@ class AwaitDetached:
             await self._publish(held)
         raise AssertionError("looks never end")
 
-    def is_held(self, departure: Departure) -> bool:
+    async def is_held(self, departure: Departure) -> bool:
         """Whether volumes are still attached."""
-        return any(self._held(departure).values())
+        return any((await self._held(departure)).values())
 
     async def say_detached(self, departure: Departure) -> tuple[Write, ...]:
         """Write on the claim that nothing is attached any more."""
@@ -102,10 +103,10 @@ class AwaitDetached:
         nodes = tuple(nodes_left(self.lookups, departure))
         await self.holds.look(LeavingClaim(claim=claim, began=began_at(claim), nodes=nodes, hold=hold), memory)
 
-    def _held(self, departure: Departure) -> dict[str, tuple[VolumeAttachment, ...]]:
+    async def _held(self, departure: Departure) -> dict[str, tuple[VolumeAttachment, ...]]:
         """The attachments to wait for, by node. A node that is gone holds none, even if another one has its name
         now."""
-        return {node.name: self._holding(node.name) for node in nodes_left(self.lookups, departure)}
+        return {node.name: self._holding(node.name) for node in await nodes_there(self.lookups, self.nodes, departure)}
 
     def _holding(self, node: str) -> tuple[VolumeAttachment, ...]:
         attachments = self.lookups.attachments_on(node)

@@ -17,7 +17,7 @@ from dovetail.activities.shared.writes.announcements import announce
 from dovetail.activities.shared.writes.known_claims import KnownClaims
 from dovetail.activities.termination.await_detached import AwaitDetached
 from dovetail.activities.termination.begin_and_end_departure import FORCEFUL
-from dovetail.activities.termination.departing_nodes import nodes_left
+from dovetail.activities.termination.departing_nodes import nodes_left, nodes_there
 from dovetail.activities.termination.drain_memory import DrainMemory
 from dovetail.activities.termination.drain_requests import DrainRequests
 from dovetail.activities.termination.eviction_pace import EvictionPace
@@ -104,12 +104,12 @@ class DrainNode:
 
     async def _drain(self, departure: Departure, memory: DrainMemory) -> DrainOutcome:
         while True:
-            nodes = self._nodes(departure)
-            if not nodes:
+            nodes = await self._seen_nodes(departure)
+            if nodes == []:
                 return DrainOutcome(message="the node is gone")
-            if await self._is_instance_lost(departure, nodes, memory):
+            if nodes is not None and await self._is_instance_lost(departure, nodes, memory):
                 return DrainOutcome(message="the instance is gone", instance_gone=True)
-            if not await self._sees_claim(departure, memory):
+            if nodes is None or not await self._sees_claim(departure, memory):
                 continue
             deadlines, may_end = await self._deadlines(departure, memory), self._is_minimum_over(departure, memory)
             memory.by_turns = self._is_by_turns(departure, nodes, memory)
@@ -136,6 +136,14 @@ class DrainNode:
             await self._look_at_holds(nodes, evictions, memory)
             report(memory.describe(evictions))
             await self.pause(memory.pause(self.now()))
+
+    async def _seen_nodes(self, departure: Departure) -> list[Node] | None:
+        """The nodes that exist; None where one cannot be read, which holds its pods until it can."""
+        try:
+            return await nodes_there(self.lookups, self.nodes, departure)
+        except NotReadable as failure:
+            await self._wait_for_unreadable(departure, failure)
+            return None
 
     async def _sees_claim(self, departure: Departure, memory: DrainMemory) -> bool:
         """Whether its NodeClaim can be read, live where the cache lacks it. Until then it may have hooks, so no pod
@@ -179,7 +187,7 @@ class DrainNode:
     async def _drained(self, departure: Departure, memory: DrainMemory) -> DrainOutcome:
         """End the drain. Most nodes have no volume left to wait for: then one request says both. On an empty node that
         a disruption takes and nothing holds, nothing is written: its instance ends with the next step."""
-        is_held = self.detaching is None or not departure.is_final or self.detaching.is_held(departure)
+        is_held = self.detaching is None or not departure.is_final or await self.detaching.is_held(departure)
         waited = is_held or bool(memory.said) or departure.reason == FORCEFUL or _is_hooked_later(memory.claim)
         for node in self._nodes(departure):
             if waited or announced.says_anything(node):

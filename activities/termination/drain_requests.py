@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from dovetail.activities.identity.askers import asked_by
 from dovetail.activities.shared.writes.known_claims import KnownClaims
 from dovetail.activities.termination.begin_and_end_departure import reason_of
-from dovetail.activities.termination.departing_nodes import belongs_to, nodes_left
+from dovetail.activities.termination.departing_nodes import belongs_to, nodes_there
 from dovetail.lifecycle.unfinished import reference
 from dovetail.messages.subjects import Departure
 from dovetail.model.names import DISRUPTION_REASON, OWNER
@@ -34,7 +34,8 @@ class DrainRequests:
         claim = await self.known.newest_deletion(ref) if ref.uid else None
         if claim is None or claim.uid != ref.uid:
             return await self._without_claim(departure)
-        of_claim = [node for node in nodes_left(self.lookups, departure) if belongs_to(node, ref, claim)]
+        there = await nodes_there(self.lookups, self.nodes, departure)
+        of_claim = [node for node in there if belongs_to(node, ref, claim)]
         return replace(
             departure,
             claim=reference(claim),
@@ -48,7 +49,7 @@ class DrainRequests:
 
     async def _without_claim(self, departure: Departure) -> Departure:
         """TRM-10: nodes that somebody has deleted leave without a deadline."""
-        for node in nodes_left(self.lookups, departure):
+        for node in await nodes_there(self.lookups, self.nodes, departure):
             live = node if node.deleting_since is not None else await self.nodes.read(node.name)
             if live is not None and live.uid == node.uid and live.deleting_since is None:
                 raise Refused(f"Node/{node.name}", "neither it nor a NodeClaim of it is being deleted")

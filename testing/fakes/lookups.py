@@ -18,7 +18,7 @@ class FakeLookups:
         return None if name in self.world.hidden | self.world.unreadable else self.world.claims.get(name)
 
     def node(self, name: str) -> Node | None:
-        return None if name in self.world.hidden else self.world.nodes.get(name)
+        return None if name in self.world.hidden | self.world.unreadable else self.world.nodes.get(name)
 
     def has_pool(self, name: str) -> bool:
         return name not in self.world.hidden
@@ -27,7 +27,9 @@ class FakeLookups:
         return self.world.pools.get(name)
 
     def nodes_of(self, provider_id: str) -> tuple[Node, ...]:
-        shown = (node for name, node in self.world.nodes.items() if name not in self.world.hidden)
+        shown = (
+            node for name, node in self.world.nodes.items() if name not in self.world.hidden | self.world.unreadable
+        )
         return tuple(node for node in shown if provider_id and node.provider_id == provider_id)
 
     def slices_on(self, node: str) -> tuple[ResourceSlice, ...] | None:

@@ -121,6 +121,8 @@ class FakeNodes:
 
     async def read(self, name: str) -> Node | None:
         self.world.ledger.append(f"get node {name}")
+        if name in self.world.unreadable and name in self.world.nodes:
+            raise NotReadable(f"Node/{name}", "spec.taints: not a list")
         return self.world.nodes.get(name)
 
     async def list_by_provider_id(self, provider_id: str) -> tuple[Node, ...]:

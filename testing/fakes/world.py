@@ -28,7 +28,7 @@ class World:
     notices: list[Notice] = field(default_factory=list)
     ledger: list[str] = field(default_factory=list)
     hidden: set[str] = field(default_factory=set)  # names that the cache does not know yet
-    unreadable: set[str] = field(default_factory=set)  # NodeClaims that no parser understands: the cache lacks them too
+    unreadable: set[str] = field(default_factory=set)  # objects that no parser understands: the cache lacks them too
     later: list[tuple[float, Callable[[], None]]] = field(default_factory=list)
     slices: dict[str, tuple[ResourceSlice, ...]] | None = None  # by node; None: devices are ignored
     versions: int = 100

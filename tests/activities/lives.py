@@ -103,7 +103,7 @@ class Worker:
             unlimited(EvictionPace(now)),
             now,
         )
-        self.detaching = AwaitDetached(DetachPorts(lookups=view, claims=claims, notices=notices), now)
+        self.detaching = AwaitDetached(DetachPorts(lookups=view, claims=claims, nodes=nodes, notices=notices), now)
         self.terminating = TerminateInstance(KnownClaims(view, claims), cloud, now)
 
 

@@ -128,7 +128,7 @@ class Life:
             DeparturePorts(known=self.known, nodes=self.nodes, cloud=self.cloud, holds=holds), world.now
         )
         detach = AwaitDetached(
-            DetachPorts(lookups=lookups, claims=self.claims, notices=notices), world.now, world.pause
+            DetachPorts(lookups=lookups, claims=self.claims, nodes=self.nodes, notices=notices), world.now, world.pause
         )
         ports = DrainPorts(
             lookups=lookups,

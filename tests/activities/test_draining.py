@@ -97,7 +97,9 @@ def new_stage() -> Stage:
         pods,
         cloud,
         DrainNode(ports, unlimited(EvictionPace(world.now, world.pause)), world.now, world.pause),
-        AwaitDetached(DetachPorts(lookups=lookups, claims=FakeClaims(world), notices=notices), world.now, world.pause),
+        AwaitDetached(
+            DetachPorts(lookups=lookups, claims=FakeClaims(world), nodes=nodes, notices=notices), world.now, world.pause
+        ),
     )
 
 

@@ -121,7 +121,11 @@ class Stage:
     def detach(self) -> AwaitDetached:
         world = self.world
         ports = DetachPorts(
-            lookups=FakeLookups(world), claims=FakeClaims(world), notices=FakeNotices(world), holds=self.holds()
+            lookups=FakeLookups(world),
+            claims=FakeClaims(world),
+            nodes=FakeNodes(world),
+            notices=FakeNotices(world),
+            holds=self.holds(),
         )
         return AwaitDetached(ports, world.now, self.pause)
 
@@ -652,3 +656,30 @@ async def test_the_ladder_of_the_guide_is_as_it_is_told() -> None:
         await stage.world.pause(60.0)
 
     assert (came["Notify"], came["Ask"], came["Force"]) == (15 * 60.0, 4 * 3600.0, 24 * 3600.0)
+
+
+@pytest.mark.parametrize("lacking", ["hidden", "unreadable"])
+async def test_a_node_that_the_cache_lacks_keeps_its_pods_and_volumes(lacking: str) -> None:
+    """TRM-13, TRM-31. Somebody has written something into the Node that no parser understands, or the cache does not
+    show it: its pods are behind a PDB, and its volume is attached."""
+    stage = new_stage(ends=START + 3600.0)
+    stage.rules.rules = ()
+    a_pdb(stage)
+    stage.world.attachments["a"] = attached()
+    names_lacking: set[str] = getattr(stage.world, lacking)
+    stage.world.at(START + 300.0, lambda: names_lacking.add("node-1"))
+    stage.world.at(START + 900.0, names_lacking.clear)
+    stage.world.at(START + 1200.0, stage.pods.answers.clear)
+    stage.world.at(START + 1500.0, lambda: names_lacking.add("node-1"))
+    stage.world.at(START + 1800.0, names_lacking.clear)
+    stage.world.at(START + 2400.0, stage.world.attachments.clear)
+
+    assert await stage.drained() == "drained"
+    assert START + 1200.0 <= stage.world.clock <= START + 1300.0 and not stage.world.pods
+    while stage.world.clock < START + 2400.0:
+        try:
+            over = await stage.through(lambda: stage.detach().await_detached)
+        except NotReadable:  # Temporal tries the step again
+            await stage.world.pause(5.0)
+        else:
+            assert over == "volumes are off" and stage.world.clock >= START + 2400.0
