@@ -32,7 +32,7 @@ from dovetail.telemetry.log import departures
 from dovetail.telemetry.metrics.karpenters.lifecycle import node_drained
 from dovetail.termination.attachments import holding, volume_claim_keys
 from dovetail.termination.deadline import deadline_of, tighter, written_deadline
-from dovetail.termination.forced import deadline_through
+from dovetail.termination.forced import deadline_of_volumes
 from dovetail.termination.ladder import DrainHold, began_at, drain_reason
 
 
@@ -137,4 +137,4 @@ class AwaitDetached:
 
 def _written(claim: NodeClaim | None) -> float | None:
     """The node's deadline as it is written now, or that of a force which was meant for its volumes."""
-    return None if claim is None else deadline_through(claim, Blocker.VOLUMES_ATTACHED, written_deadline(claim))
+    return None if claim is None else deadline_of_volumes(claim, written_deadline(claim))

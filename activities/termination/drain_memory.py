@@ -144,6 +144,7 @@ class DrainMemory:
             says=whole.get(first) or ", ".join(pod.key for pod in held[:NAMED]),
             held=held,
             protected=may_be_protected(waiting, now),
+            first_eviction=True,
         )
 
     def _describe_pod(self, pod: Pod, protected: bool) -> str:

@@ -33,7 +33,6 @@ from dovetail.model.nodes import Node, NodeClaim
 from dovetail.model.objects.judging import Judging
 from dovetail.model.permission.pauses import Activity
 from dovetail.model.pods import Pod
-from dovetail.model.rules.drain_rules import Blocker
 from dovetail.model.values.time import format_time
 from dovetail.notices.claims import claim_deadline, unreadable_deadline
 from dovetail.notices.faults import unjudged_notices
@@ -363,7 +362,7 @@ class DrainNode:
 def _passes_hooks(deadlines: Deadlines, memory: DrainMemory) -> bool:
     """Whether pods leave a drain that is forced: not while a hook holds it that the force was not meant for."""
     forced = deadlines.forced
-    return not memory.hooked or (forced is not None and Blocker.HOOK_WAITS in forced.through)
+    return not memory.hooked or (forced is not None and forced.ends_hooks(PRE_DRAIN_HOOK))
 
 
 def _is_hooked_later(claim: NodeClaim | None) -> bool:

@@ -23,7 +23,7 @@ from dovetail.ports.objects import MetadataChange, NodeClaims, Notices, Pods
 from dovetail.ports.view import DrainLookups
 from dovetail.telemetry.metrics.ours.holds import escalated
 from dovetail.termination.evictions import plan_evictions
-from dovetail.termination.forced import Forced, deadline_through, forced_of, renewed, with_forced
+from dovetail.termination.forced import Forced, deadline_of_hooks, forced_for, forced_of, renewed, with_forced
 from dovetail.termination.hooks import Hook, HookTerms, denial, holding
 from dovetail.termination.ladder import (
     AFTER_THE_PODS,
@@ -31,6 +31,7 @@ from dovetail.termination.ladder import (
     Decision,
     DrainHold,
     HeldSince,
+    asked_about,
     clock_of,
     coming,
     decision_of,
@@ -38,6 +39,7 @@ from dovetail.termination.ladder import (
     forced_through,
     ladder_words,
     may_be_protected,
+    names_hooks,
     new_clock,
     steps,
     waits_until,
@@ -88,7 +90,7 @@ class Holds:
         """The hooks of that kind that hold the claim now."""
         if not any(key.startswith(prefix) for key in claim.annotations):
             return ()
-        deadline = deadline_through(claim, Blocker.HOOK_WAITS, deadline)
+        deadline = deadline_of_hooks(claim, prefix, deadline)
         terms = HookTerms(
             since=since, rules=hook_rules(self._rules(claim)), deadline=deadline, waits_until=waits_until(claim)
         )
@@ -141,7 +143,8 @@ class Holds:
         """What the policies force, by the pods that are live now; None where one of these is not meant."""
         pods = await self._left_on(held.nodes)
         through = forced_through(rules, replace(hold, protected=may_be_protected(pods, self.now())))
-        return Forced(deadline=forced_deadline(pods, self.now()), through=through) if through else None
+        deadline, hooks_named = forced_deadline(pods, self.now()), names_hooks(rules, hold)
+        return forced_for(hold, deadline, through, hooks_named=hooks_named) if through else None
 
     async def _left_on(self, nodes: Iterable[Node]) -> tuple[Pod, ...]:
         """The pods that must still leave. A Failure where one cannot be read, or nobody answers: then nothing is forced
@@ -245,7 +248,7 @@ class Holds:
         """It is meant for what the person was asked about and for what they name. It does not end a wait for hooks or
         volumes that has begun since the question."""
         clock, holds = clock_of(claim, held.began), held.hold.blockers if held.hold is not None else frozenset()
-        through = decision.through | ({clock.blocker} if clock is not None else set())
+        through = decision.through | asked_about(clock)
         if may_be_protected(pods, self.now()):
             why = f"a pod asks not to be disrupted: take {names.DO_NOT_DISRUPT} off it"
             return {}, not_decided(claim, decision.words, why)
@@ -254,6 +257,8 @@ class Holds:
             return {}, not_decided(
                 claim, decision.words, f"it is held now by {unasked[0].words}: `force {unasked[0]}` is meant for that"
             )
-        forced = Forced(deadline=forced_deadline(pods, self.now()), through=through & (holds | decision.through))
+        deadline, meant = forced_deadline(pods, self.now()), through & (holds | decision.through)
+        hooks_named = Blocker.HOOK_WAITS in decision.through
+        forced = forced_for(held.hold, deadline, meant, hooks_named=hooks_named)
         annotations = {**(with_level(clock, Level.FORCE) if clock is not None else {}), **with_forced(claim, forced)}
         return annotations, decided(claim, decision.words, forced.words)

@@ -44,13 +44,15 @@ class HeldSince:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DrainHold:
     """What holds a drain now. `protected`: whether one of its pods asks not to be disrupted; `held`: the pods that
-    notices name; `reason`: why the node leaves."""
+    notices name; `reason`: why the node leaves; `first_eviction`: whether the hooks among them hold that, and not the
+    end of the instance."""
 
     blockers: frozenset[Blocker]
     reason: str
     says: str = ""
     held: tuple[Pod, ...] = ()
     protected: bool = False
+    first_eviction: bool = False
 
     @property
     def blocker(self) -> Blocker:
@@ -61,6 +63,14 @@ def began_at(claim: NodeClaim) -> float | None:
     """When its departure began: a clock from before that tells of another one. None where it does not leave."""
     mark = claim.condition(names.DISRUPTION_REASON)
     return mark.changed if mark is not None and mark.status == "True" else claim.deleting_since
+
+
+def asked_about(clock: HeldSince | None) -> frozenset[Blocker]:
+    """What a `force` answers that names nothing. A wait for hooks or volumes is among it only once a person was asked
+    about that: before, they answer the question about a pod that has left since."""
+    if clock is None or (clock.blocker in AFTER_THE_PODS and Level.ASK not in clock.levels):
+        return frozenset()
+    return frozenset({clock.blocker})
 
 
 def clock_of(claim: NodeClaim, began: float | None) -> HeldSince | None:
@@ -137,6 +147,11 @@ def forced_through(rules: Sequence[DrainRules], hold: DrainHold) -> frozenset[Bl
     nothing. Empty where not all say so."""
     meant = [frozenset(each.blockers or _all_there(hold)) for each in _forcing(rules, hold)]
     return frozenset(each for each in Blocker if meant and all(each in blockers for blockers in meant))
+
+
+def names_hooks(rules: Sequence[DrainRules], hold: DrainHold) -> bool:
+    """Whether all policies that force this hold name hooks, so that those of the instance's end are meant too."""
+    return all(Blocker.HOOK_WAITS in each.blockers for each in _forcing(rules, hold))
 
 
 def _forcing(rules: Sequence[DrainRules], hold: DrainHold) -> tuple[Escalation, ...]:

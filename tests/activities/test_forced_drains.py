@@ -138,6 +138,61 @@ async def test_an_answer_about_a_pod_does_not_end_a_wait_for_a_hook_that_has_beg
     assert "a hook whose owner has not taken it off" in said
 
 
+@pytest.mark.parametrize("after_the_pods", [PRE_TERMINATE, "volume"])
+@pytest.mark.parametrize("decision", ["force", "force HookWaits VolumesAttached"])
+async def test_an_answer_about_a_pod_does_not_end_a_wait_about_which_nobody_was_asked(
+    decision: str, after_the_pods: str
+) -> None:
+    """TRM-50. The PDB was asked about, and let its pod go; what is waited for after the pods has its clock, and no
+    question yet, when the answer comes."""
+    stage = a_stage(ASKS)
+    a_pdb(stage)
+    if after_the_pods == "volume":
+        stage.world.attachments["a"] = attached()
+    else:
+        stage.write({after_the_pods: "backup-team"})
+    stage.world.at(START + 300.0, stage.pods.answers.clear)
+    stage.world.at(START + 400.0, lambda: stage.write({names.DECISION: decision}))
+    stage.world.at(BACK, stage.world.attachments.clear)
+    stage.world.at(BACK, lambda: stage.write({PRE_TERMINATE: None}) if stage.world.claims else None)
+
+    assert await stage.drained() == "drained" and stage.world.clock < START + 320.0
+    await stage.through(lambda: stage.detach().await_detached)
+    assert "is gone" in await stage.through(lambda: stage.terminate().terminate_instance)
+
+    named = decision != "force"
+    assert (stage.world.clock < START + 450.0) is named
+    assert ("DecisionRefused" in stage.world.said()) is not named
+
+
+@pytest.mark.parametrize(
+    ("rules", "decision", "ends"),
+    [
+        (forcing(), "", False),
+        (forcing(HOOK), "", True),
+        (ASKS, "force", False),
+        (ASKS, "force HookWaits", True),
+    ],
+)
+async def test_a_hook_of_the_first_eviction_that_is_forced_takes_none_of_the_instances_end_with_it(
+    rules: DrainRules, decision: str, ends: bool
+) -> None:
+    """TRM-49, TRM-50. The mesh is forced because it holds the node; the backup is waited for, unless hooks are
+    named."""
+    stage = a_stage(rules)
+    stage.world.put(a_pod())
+    stage.write({PRE_DRAIN: "mesh-team", PRE_TERMINATE: "backup-team"})
+    stage.world.at(START + 400.0, lambda: stage.write({names.DECISION: decision or None}))
+    stage.world.at(BACK, lambda: stage.write({PRE_TERMINATE: None}) if stage.world.claims else None)
+
+    assert await stage.drained() == "drained" and stage.world.clock < START + FORCED + 120.0
+    assert "is gone" in await stage.through(lambda: stage.terminate().terminate_instance)
+
+    assert (stage.world.clock < BACK) is ends
+    [said] = [n.message for n in stage.world.notices if n.reason == ("DrainDecided" if decision else "DrainForced")][:1]
+    assert ("hooks of the instance's end and attached volumes are waited for" in said) is not ends
+
+
 async def test_a_hook_that_comes_after_the_force_keeps_the_pods() -> None:
     """TRM-47, TRM-49. One pod has a grace of ten minutes, so the other waits for its moment."""
     stage = a_stage(forcing(PDB))

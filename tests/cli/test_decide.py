@@ -86,3 +86,29 @@ def test_what_nobody_would_answer_is_not_written(
 
     assert says in capsys.readouterr().err
     assert decided(world) == {}
+
+
+@pytest.mark.parametrize(
+    ("levels", "more", "says"),
+    [
+        ({}, [], "about which nobody was asked yet: `force HookWaits` is meant for that"),
+        ({names.HELD_LEVELS: "Ask"}, [], "hooks of the instance's end and attached volumes are waited for"),
+        ({}, ["HookWaits"], "attached volumes are waited for; hooks are not waited for any longer"),
+    ],
+)
+def test_a_force_of_a_hook_says_which_hooks_it_is_meant_for(
+    world: SimulatedWorld,
+    capsys: pytest.CaptureFixture[str],
+    levels: dict[str, str],
+    more: list[str],
+    says: str,
+) -> None:
+    """TRM-50. Before anybody was asked about it, an answer is about something else."""
+    annotations = {names.HELD_SINCE: "HookWaits@2030-01-01T00:00:00Z", **levels}
+    world.patch("NodeClaim", "claim-n1", {"metadata": {"annotations": annotations}})
+
+    code = typed(world, "claim-n1", "force", *more)
+
+    told = capsys.readouterr()
+    assert says in told.out + told.err
+    assert bool(decided(world)) is (code == 0) is (bool(levels) or bool(more))

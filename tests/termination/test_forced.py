@@ -10,7 +10,7 @@ from dovetail.model.rules.drain_rules import Blocker, DrainRules, Escalation, Le
 from dovetail.model.values.time import format_time
 from dovetail.termination.deadline import deadline_of
 from dovetail.termination.evictions import plan_evictions
-from dovetail.termination.forced import Forced, deadline_through, forced_of, renewed, with_forced
+from dovetail.termination.forced import Forced, deadline_of_hooks, deadline_of_volumes, forced_of, renewed, with_forced
 from dovetail.termination.ladder import DrainHold, forced_deadline, forced_through
 from tests.lifecycle.objects import a_claim, a_pod
 
@@ -97,9 +97,25 @@ def test_what_was_meant_stays_and_so_does_the_earlier_deadline() -> None:
 
     second = written(claim, with_forced(claim, Forced(deadline=NOW + 900.0, through=frozenset({HOOK}))))
     assert forced_of(second) == Forced(deadline=NOW + 600.0, through=frozenset({PDB, HOOK}))
-    assert (deadline_through(second, HOOK, None), deadline_through(second, VOLUMES, None)) == (NOW + 600.0, None)
-    assert deadline_through(second, HOOK, NOW + 5.0) == NOW + 5.0
+    for kind in (names.PRE_DRAIN_HOOK, names.PRE_TERMINATE_HOOK):
+        assert deadline_of_hooks(second, kind, None) == NOW + 600.0
+    assert deadline_of_volumes(second, None) is None
+    assert deadline_of_hooks(second, names.PRE_DRAIN_HOOK, NOW + 5.0) == NOW + 5.0
     assert deadline_of(second) is None
+
+
+def test_hooks_of_the_first_eviction_that_were_meant_stay_so_beside_what_is_meant_later() -> None:
+    """TRM-49."""
+    first = Forced(deadline=NOW + 600.0, first_eviction=True)
+    claim = written(a_leaving_claim(), with_forced(a_leaving_claim(), first))
+    assert forced_of(claim) == first and deadline_of_hooks(claim, names.PRE_TERMINATE_HOOK, None) is None
+
+    second = written(claim, with_forced(claim, Forced(deadline=NOW + 900.0, through=frozenset({VOLUMES}))))
+    assert deadline_of_hooks(second, names.PRE_DRAIN_HOOK, None) == NOW + 600.0
+    assert (deadline_of_hooks(second, names.PRE_TERMINATE_HOOK, None), deadline_of_volumes(second, None)) == (
+        None,
+        NOW + 600.0,
+    )
 
 
 @pytest.mark.parametrize("text", ["", "PdbBlocks", "PdbBlocks@soon", f"PdbBlocks@{format_time(NOW - 1.0)}"])

@@ -13,7 +13,7 @@ from dovetail.cli.output import say
 if TYPE_CHECKING:
     from dovetail.model.nodes import NodeClaim
     from dovetail.settings.settings import Settings
-    from dovetail.termination.ladder import HeldSince
+    from dovetail.termination.ladder import Decision, HeldSince
 
     Commands = argparse._SubParsersAction[argparse.ArgumentParser]
 
@@ -37,6 +37,7 @@ async def _decide(given: argparse.Namespace, settings: "Settings | None") -> Non
     from dovetail.cli.orders.target import checked_target
     from dovetail.cli.orders.written_on import opened_objects
     from dovetail.model import names
+    from dovetail.model.rules.drain_rules import Blocker
     from dovetail.ports.objects import MetadataChange
     from dovetail.termination.forced import reach_words
     from dovetail.termination.ladder import read_decision
@@ -52,29 +53,35 @@ async def _decide(given: argparse.Namespace, settings: "Settings | None") -> Non
         claim = await claim_of(objects, given.node)
         if claim is None:
             raise CommandFailed(f"{given.node}: it belongs to no NodeClaim, and is not ours to drain")
-        clock = _question(given.node, claim, decision.do)
+        clock = _question(given.node, claim, decision)
         change = MetadataChange(annotations={names.DECISION: decision.text, names.DECISION_BY: person() or None})
         if await revise_claim(objects.claims, claim, lambda _: change) is None:
             raise CommandFailed(f"{given.node}: too late: its NodeClaim {claim.name} is gone")
         say(f"{given.node}: {decision.text}: recorded on NodeClaim {claim.name}; an Event on it says what comes of it")
         if decision.do == "force":
-            reach = reach_words(decision.through | {clock.blocker})
+            through = decision.through | {clock.blocker}
+            unnamed = {clock.blocker} - decision.through
+            first = Blocker.HOOK_WAITS in unnamed and not claim.is_true(names.DRAINED)
+            reach = reach_words(through - {Blocker.HOOK_WAITS} if first else through, first_eviction=first)
             say(f"It is meant for {clock.blocker.words}, which holds the drain: its pods leave, {reach}")
         say(target.words)
 
 
-def _question(node: str, claim: "NodeClaim", do: str) -> "HeldSince":
+def _question(node: str, claim: "NodeClaim", decision: "Decision") -> "HeldSince":
     """What is answered. Refuses to write what no step would read now: it would wait for the next drain."""
     from dovetail.cli.orders.cancelling import CancelOrder, too_late
     from dovetail.model import names
-    from dovetail.termination.ladder import began_at, clock_of
+    from dovetail.termination.ladder import asked_about, began_at, clock_of
 
     if claim.is_true(names.INSTANCE_TERMINATING):
         raise CommandFailed(f"{node}: too late: the instance of its NodeClaim {claim.name} ends already")
-    if do == "cancel" and claim.deleting_since is not None:
+    if decision.do == "cancel" and claim.deleting_since is not None:
         raise too_late(CancelOrder(cluster="", node=node, reason="", wait=False), claim)
     clock = clock_of(claim, began_at(claim))
     if clock is None:
         why = "nothing has held its drain for a minute, or no DisruptionPolicy of its NodePool has an escalation"
         raise CommandFailed(f"{node}: there is nothing to decide: {why}; `dovetail explain node {node}` says more")
+    if decision.do == "force" and clock.blocker not in asked_about(clock) | decision.through:
+        why = f"held by {clock.blocker.words}, about which nobody was asked yet"
+        raise CommandFailed(f"{node}: it is {why}: `force {clock.blocker}` is meant for that")
     return clock
