@@ -164,6 +164,7 @@ class BeginAndEndDeparture:
             return Departure(claim=ref, claim_gone=True)
         if node.deleting_since is None:
             raise Refused(f"Node/{given.node}", "is not being deleted, so it cannot be released")
+        await self._refuse_claimed(node)
         gone = await self._instance_gone(node.provider_id, (node,))
         write = await self._taint_and_delete(node, tainted=not gone)
         return Departure(
@@ -193,13 +194,18 @@ class BeginAndEndDeparture:
         """Refuse a node that is not being deleted, one that has a claim, and one that is still being drained."""
         if node.deleting_since is None:
             raise Refused(f"Node/{node.name}", "is not being deleted, so it cannot be released")
+        await self._refuse_claimed(node)
+        waiting = plan_evictions(self.known.lookups.pods_on(node.name), None, self.now()).waiting
+        if waiting and not await self._instance_gone(node.provider_id, (node,)):
+            raise Postponed(f"Node/{node.name}", f"{len(waiting)} pods are still to leave it", 5.0)
+
+    async def _refuse_claimed(self, node: Node) -> None:
+        """Refuse a node whose claim stands, by the API server: one that nobody can read (NotReadable) is in no snapshot
+        and may have hooks, so no pod leaves either."""
         for owner in node.owners:
             claim = await self.claims.read(owner.name) if owner.kind == "NodeClaim" else None
             if is_same(claim, owner.uid):
                 raise Refused(f"Node/{node.name}", f"NodeClaim {owner.name} stands for it and releases it")
-        waiting = plan_evictions(self.known.lookups.pods_on(node.name), None, self.now()).waiting
-        if waiting and not await self._instance_gone(node.provider_id, (node,)):
-            raise Postponed(f"Node/{node.name}", f"{len(waiting)} pods are still to leave it", 5.0)
 
     async def _is_there(self, provider_id: str) -> bool:
         return await self.cloud.find(provider_id=provider_id) is not None

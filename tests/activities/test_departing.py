@@ -16,10 +16,10 @@ from dovetail.messages.requests import DeleteRequest
 from dovetail.messages.subjects import ClaimRef, Departure
 from dovetail.model import names
 from dovetail.model.nodes import Condition, NodeClaim
-from dovetail.model.pods import Pod
+from dovetail.model.pods import Owner, Pod
 from dovetail.model.reasons.endings import Ending, ended_text
 from dovetail.ports.cloud import Instance
-from dovetail.ports.failures import Postponed, Refused, Unreachable
+from dovetail.ports.failures import NotReadable, Postponed, Refused, Unreachable
 from dovetail.termination import timing
 from dovetail.termination.leaving import EXCLUDE_LABEL, LEAVING_TAINT
 from testing.fakes import FakeClaims, FakeCloud, FakeLookups, FakeNodes, FakeNotices, World
@@ -559,6 +559,24 @@ async def test_a_node_that_is_gone_or_not_ours_is_left_alone(stage: Stage, given
     departure = await stage.departing.begin_release(given)
 
     assert (departure.claim_gone, departure.nodes, stage.world.nodes) == (True, (), before)
+
+
+async def test_a_node_whose_claim_nobody_can_read_is_not_released_without_it(stage: Stage) -> None:
+    """TRM-10, TRM-47. No snapshot has that claim, and it may have hooks: no taint, so no drain, until it can be read."""
+    owner = Owner(api_version="karpenter.sh/v1", kind="NodeClaim", name="pool-1", uid="uid-pool-1")
+    stage.world.put(a_joined_claim(deleting_since=DELETED), a_joined_node(deleting_since=DELETED, owners=(owner,)))
+    given, before = NodeInput(cluster="c", node="node-1", uid="uid-node-1"), dict(stage.world.nodes)
+
+    stage.world.unreadable.add("pool-1")
+    with pytest.raises(NotReadable):
+        await stage.departing.begin_release(given)
+    stage.world.unreadable.clear()
+    with pytest.raises(Refused, match="NodeClaim pool-1 stands for it"):
+        await stage.departing.begin_release(given)
+    assert stage.world.nodes == before
+
+    del stage.world.claims["pool-1"]
+    assert (await stage.departing.begin_release(given)).nodes == ("node-1",)
 
 
 async def test_a_claim_is_deleted_once_and_only_the_one_that_is_meant(stage: Stage) -> None:
