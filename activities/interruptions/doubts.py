@@ -58,7 +58,7 @@ def apart(met: Iterable[Met], fleet: Collection[NodeClaim], now: float) -> tuple
         name = each.claim.name
         if not each.ends_claim:
             sure.append(each)
-        elif _is_plausible(each, now) and (name in believed or len(believed) < room):
+        elif is_plausible(each, now) and (name in believed or len(believed) < room):
             believed.add(name)
             sure.append(each)
         else:
@@ -66,7 +66,8 @@ def apart(met: Iterable[Met], fleet: Collection[NodeClaim], now: float) -> tuple
     return sure, doubted
 
 
-def _is_plausible(met: Met, now: float) -> bool:
+def is_plausible(met: Met, now: float) -> bool:
+    """Whether it says what the cloud shows nowhere: that capacity of this claim's type was taken back a moment ago."""
     kind = TAKEN_BACK.get(met.warning.reason)
     return kind is not None and met.claim.labels.get(CAPACITY_TYPE) == kind and is_fresh(met.warning, now)
 

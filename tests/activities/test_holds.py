@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 import yaml
 
+from dovetail.activities.interruptions.answer_interruptions import AnswerInterruptions
 from dovetail.activities.shared.writes.known_claims import KnownClaims
 from dovetail.activities.termination.await_detached import AwaitDetached, DetachPorts
 from dovetail.activities.termination.begin_and_end_departure import BeginAndEndDeparture, DeparturePorts
@@ -17,12 +18,14 @@ from dovetail.activities.termination.holds import HoldMemory, HoldPorts, Holds, 
 from dovetail.activities.termination.mover import Mover
 from dovetail.activities.termination.terminate_instance import TerminateInstance
 from dovetail.adapters.kubernetes_json.parsing.policies import parse_policy
+from dovetail.messages.interruptions import Interruption, InterruptionReason
 from dovetail.messages.subjects import Departure
 from dovetail.model import names
 from dovetail.model.nodes import NodeClaim
 from dovetail.model.permission.pauses import Activity, Pause
 from dovetail.model.pods import Pod
 from dovetail.model.rules.drain_rules import Blocker, DrainRules, Escalation, HookRules, Level
+from dovetail.model.snapshot import Snapshot
 from dovetail.model.values.time import format_time, time_or_none
 from dovetail.ports.failures import Forbidden, NotReadable, NotSeenYet
 from dovetail.ports.objects import MetadataChange
@@ -683,3 +686,50 @@ async def test_a_node_that_the_cache_lacks_keeps_its_pods_and_volumes(lacking: s
             await stage.world.pause(5.0)
         else:
             assert over == "volumes are off" and stage.world.clock >= START + 2400.0
+
+
+@dataclass(slots=True)
+class Warned:
+    """The view and the cloud, as the answer to a warning asks them."""
+
+    world: World
+
+    def snapshot(self, reads: object = None) -> Snapshot:
+        return replace(Snapshot(now=self.world.clock), claims=dict(self.world.claims))
+
+    async def learn_from(self, interruption: Interruption, claim: NodeClaim) -> None:
+        self.world.ledger.append(f"short {claim.name}")
+
+
+@pytest.mark.parametrize("marked", [True, False])
+@pytest.mark.parametrize(
+    ("reason", "capacity", "waits"),
+    [
+        ("spot_interrupted", names.CAPACITY_SPOT, False),
+        ("scheduled_change", names.CAPACITY_SPOT, True),
+        ("spot_interrupted", names.CAPACITY_ON_DEMAND, True),
+    ],
+)
+async def test_hooks_hold_a_node_that_leaves_already_for_a_minute_from_the_warning_that_takes_it(
+    reason: InterruptionReason, capacity: str, waits: bool, marked: bool
+) -> None:
+    """TRM-47. A disruption has marked it, or a person has deleted it. A scheduled change is days away, and nothing
+    takes capacity back that is not spot: such a warning alone ends no hook of a claim that nobody asked the cloud
+    about."""
+    stage = new_stage(ends=START + 3000.0)
+    stage.rules.rules = ()
+    leaving = stage.claim()
+    conditions = leaving.conditions if marked else a_joined_claim().conditions
+    stage.world.put(replace(leaving, conditions=conditions, labels={**leaving.labels, names.CAPACITY_TYPE: capacity}))
+    a_hook(stage)
+    stage.world.clock = START + 600.0
+    port: Any = Warned(stage.world)
+    warning = Interruption(id="e1", reason=reason, instances=("i-1",), at=stage.world.clock)
+    step = AnswerInterruptions(port, FakeClaims(stage.world), port, stage.world.now)
+
+    await step.answer_interruptions((warning,))
+    drained = await stage.drained()
+
+    waits = waits and not (marked and reason == "spot_interrupted")
+    assert drained == ("" if waits else "drained")
+    assert waits or START + 660.0 < stage.world.clock < START + 700.0

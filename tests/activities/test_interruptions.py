@@ -333,6 +333,7 @@ async def test_a_claim_that_is_leaving_already_is_not_deleted_again() -> None:
     """AWS-133: the offering is remembered all the same, and no notice speaks of a termination."""
     assert await answered(World(deleting_since=NOW), a_warning("spot_interrupted")) == [
         "remembered",
+        "annotated ['dovetail.sh/interrupted']",
         "Node SpotInterrupted",
         "NodeClaim SpotInterrupted",
     ]
