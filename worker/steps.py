@@ -198,7 +198,8 @@ class Wiring:
     def holds(self) -> Holds:
         """Keeps the clock of everything that holds a drain."""
         w = self.world
-        return Holds(HoldPorts(claims=w.claims, pods=w.pods, notices=w.notices, lookups=w.view), self.now)
+        ports = HoldPorts(claims=w.claims, pods=w.pods, notices=w.notices, lookups=w.view, pauses=w.view)
+        return Holds(ports, self.now)
 
     @cached_property
     def places(self) -> KeptPlaces:

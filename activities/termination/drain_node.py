@@ -237,7 +237,7 @@ class DrainNode:
         asked = () if memory.paused or memory.hooked else evictions.evict
         due = [pod for pod in asked if memory.is_due(pod, now) and self._has_turn(pod, deadlines.first, memory)]
         requests = [self.evictor.evict(pod, memory.request(pod, pool, reason)) for pod in due]
-        let_go = evictions.let_go if _passes_hooks(deadlines, memory) else ()
+        let_go = evictions.let_go if _lets_go(deadlines, memory) else ()
         by_when = [(pod, deadlines.node) for pod in evictions.force] + [(pod, None) for pod in let_go]
         by_when = [(pod, deadline) for pod, deadline in by_when if memory.is_due_by_force(pod, now)]
         requests += [self.evictor.force(pod, deadline, reason) for pod, deadline in by_when]
@@ -359,9 +359,12 @@ class DrainNode:
         await self.notices.publish(failed_draining(node, memory.why_held or _waiting(len(evictions.waiting))))
 
 
-def _passes_hooks(deadlines: Deadlines, memory: DrainMemory) -> bool:
-    """Whether pods leave a drain that is forced: not while a hook holds it that the force was not meant for."""
+def _lets_go(deadlines: Deadlines, memory: DrainMemory) -> bool:
+    """Whether pods leave a drain that is forced: not while a person pauses drains, nor while a hook holds it that the
+    force was not meant for."""
     forced = deadlines.forced
+    if memory.paused:
+        return False
     return not memory.hooked or (forced is not None and forced.ends_hooks(PRE_DRAIN_HOOK))
 
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from dovetail.activities.shared.writes.revisions import revise_claim
 from dovetail.model import names
 from dovetail.model.nodes import Node, NodeClaim
+from dovetail.model.permission.pauses import Activity
 from dovetail.model.pods import Pod
 from dovetail.model.rules.drain_rules import Blocker, DrainRules, Level, hook_rules
 from dovetail.model.values.time import format_time
@@ -20,7 +21,7 @@ from dovetail.notices.holds import decided, denied_too_late, drain_asks, drain_f
 from dovetail.notices.notice import Notice
 from dovetail.ports.failures import Failure
 from dovetail.ports.objects import MetadataChange, NodeClaims, Notices, Pods
-from dovetail.ports.view import DrainLookups
+from dovetail.ports.view import DrainLookups, PauseLookups
 from dovetail.telemetry.metrics.ours.holds import escalated
 from dovetail.termination.evictions import plan_evictions
 from dovetail.termination.forced import Forced, deadline_of_hooks, forced_for, forced_of, renewed, with_forced
@@ -71,12 +72,14 @@ class LeavingClaim:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HoldPorts:
-    """What it reads and writes. `pods`: what a force concerns is read live, since it cannot be undone."""
+    """What it reads and writes. `pods`: what a force concerns is read live, since it cannot be undone. `pauses`: None
+    if nothing can be paused."""
 
     claims: NodeClaims
     pods: Pods
     notices: Notices
     lookups: DrainLookups
+    pauses: PauseLookups | None = None
 
 
 class Holds:
@@ -84,7 +87,7 @@ class Holds:
 
     def __init__(self, ports: HoldPorts, now: Callable[[], float]) -> None:
         self.claims, self.pods, self.notices, self.lookups = ports.claims, ports.pods, ports.notices, ports.lookups
-        self.now = now
+        self.pauses, self.now = ports.pauses, now
 
     def hooks(self, claim: NodeClaim, prefix: str, since: float, deadline: float | None) -> tuple[Hook, ...]:
         """The hooks of that kind that hold the claim now."""
@@ -118,6 +121,14 @@ class Holds:
         except Failure:
             return ()
 
+    def _is_paused(self, claim: NodeClaim) -> bool:
+        """Whether a person pauses drains, in whatever step the node is; also while nobody knows."""
+        try:
+            pool = claim.labels.get(names.NODE_POOL, "")
+            return self.pauses is not None and self.pauses.pause_on(pool, Activity.DRAINS) is not None
+        except Failure:
+            return True
+
     async def _climb(self, held: LeavingClaim, hold: DrainHold, clock: HeldSince | None, memory: HoldMemory) -> None:
         now, rules = self.now(), self._rules(held.claim)
         if hold.blocker is not memory.blocker:
@@ -130,6 +141,8 @@ class Holds:
             return
         memory.words = ladder_words(clock, ladder)
         due = [level for moment, level in coming(clock, ladder) if moment <= now]
+        if due and self._is_paused(held.claim):
+            return
         for level in due:
             forced = await self._meant(held, hold, rules) if level is Level.FORCE else None
             if level is Level.FORCE and forced is None:
@@ -252,6 +265,8 @@ class Holds:
         if may_be_protected(pods, self.now()):
             why = f"a pod asks not to be disrupted: take {names.DO_NOT_DISRUPT} off it"
             return {}, not_decided(claim, decision.words, why)
+        if Blocker.PAUSED in holds:
+            return {}, not_decided(claim, decision.words, "drains are paused: `dovetail resume drains` comes first")
         unasked = [blocker for blocker in AFTER_THE_PODS if blocker in holds and blocker not in through]
         if unasked:
             return {}, not_decided(

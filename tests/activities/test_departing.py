@@ -562,7 +562,7 @@ async def test_a_node_that_is_gone_or_not_ours_is_left_alone(stage: Stage, given
 
 
 async def test_a_node_whose_claim_nobody_can_read_is_not_released_without_it(stage: Stage) -> None:
-    """TRM-10, TRM-47. No snapshot has that claim, and it may have hooks: no taint, so no drain, until it can be read."""
+    """TRM-10, TRM-47. No snapshot has that claim, and it may have hooks: no taint and no drain before it is read."""
     owner = Owner(api_version="karpenter.sh/v1", kind="NodeClaim", name="pool-1", uid="uid-pool-1")
     stage.world.put(a_joined_claim(deleting_since=DELETED), a_joined_node(deleting_since=DELETED, owners=(owner,)))
     given, before = NodeInput(cluster="c", node="node-1", uid="uid-node-1"), dict(stage.world.nodes)

@@ -1,7 +1,7 @@
 """A drain that is forced: its pods leave with their own grace, and what nobody meant is waited for."""
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pytest
@@ -9,6 +9,7 @@ import pytest
 from dovetail.activities.termination.eviction_pace import EvictionPace
 from dovetail.activities.termination.mover import Mover
 from dovetail.model import names
+from dovetail.model.permission.pauses import Activity, Pause
 from dovetail.model.pods import Pod
 from dovetail.model.rules.drain_rules import Blocker, DrainRules, Escalation, Level
 from dovetail.model.values.time import format_time
@@ -324,3 +325,56 @@ async def test_the_deadline_of_the_node_ends_everything_also_where_its_drain_is_
     over = await departed(stage)
 
     assert START + FORCED + 600.0 <= over["instance"] <= START + FORCED + 700.0
+
+
+@dataclass(slots=True)
+class PausedBetween:
+    """A person pauses drains for a while."""
+
+    stage: Stage
+    begins: float
+    ends: float
+
+    def pause_on(self, pool: str, activity: Activity) -> Pause | None:
+        held = self.begins <= self.stage.world.clock < self.ends
+        return Pause(pool="", what=frozenset({Activity.DRAINS})) if held else None
+
+
+async def test_no_pod_of_a_forced_drain_leaves_while_drains_are_paused() -> None:
+    """TRM-49. One was asked to leave before the pause; the other leaves after it, with its whole grace."""
+    stage = a_stage(forcing(PDB))
+    a_pdb(stage)
+    stage.world.put(a_pod("db-0", grace_seconds=600))
+    stage.pods.answers["uid-db-0"] = "blocked"
+    pauses: Any = PausedBetween(stage, START + FORCED + 60.0, BACK)
+    stage.pauses = pauses
+
+    assert await stage.drained() == "drained"
+
+    [(first, *_), (second, grace, moment)] = forces(stage)
+    assert (first, second, grace) == ("db-0", "web-1", 30) and BACK <= moment <= BACK + 15.0
+
+
+async def test_the_ladder_stands_still_while_drains_are_paused_also_where_volumes_are_waited_for() -> None:
+    """TRM-49."""
+    stage = a_stage(forcing(VOLUMES))
+    stage.world.attachments["a"] = attached()
+    pauses: Any = PausedBetween(stage, START + FORCED - 60.0, BACK)
+    stage.pauses = pauses
+
+    assert "deadline passed" in await stage.through(lambda: stage.detach().await_detached)
+    assert BACK <= stage.world.clock <= BACK + 60.0
+
+
+async def test_nobody_forces_a_drain_while_drains_are_paused() -> None:
+    """TRM-50. The pause is lifted first."""
+    stage = a_stage(ASKS, ends=START + 1800.0)
+    a_pdb(stage)
+    pauses: Any = PausedBetween(stage, START + 200.0, ENDS)
+    stage.pauses = pauses
+    stage.world.at(START + 230.0, lambda: stage.write({names.DECISION: "force"}))
+
+    assert await stage.drained() == "" and forces(stage) == []
+
+    [said] = [notice.message for notice in stage.world.notices if notice.reason == "DecisionRefused"]
+    assert "drains are paused: `dovetail resume drains`" in said

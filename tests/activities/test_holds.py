@@ -103,7 +103,9 @@ class Stage:
 
     def holds(self) -> Holds:
         notices = FakeNotices(self.world)
-        ports = HoldPorts(claims=self.writes(self.world), pods=self.pods, notices=notices, lookups=self.rules)
+        ports = HoldPorts(
+            claims=self.writes(self.world), pods=self.pods, notices=notices, lookups=self.rules, pauses=self.pauses
+        )
         return Holds(ports, self.world.now)
 
     def drain(self) -> DrainNode:
