@@ -239,6 +239,10 @@ class Holds:
     ) -> tuple[dict[str, str | None], Notice]:
         clock = clock_of(claim, held.began)
         match decision.do:
+            case "wait" if (forced := forced_of(claim)) is not None and _goes_on(forced, clock, self.now()):
+                return {}, not_decided(
+                    claim, decision.words, f"its drain is forced, which is not taken back: {forced.words}"
+                )
             case "wait":
                 end = format_time(self.now() + decision.seconds)
                 left = clock.levels - {Level.ASK} if clock is not None else frozenset()
@@ -277,3 +281,8 @@ class Holds:
         forced = forced_for(held.hold, deadline, meant, hooks_named=hooks_named)
         annotations = {**(with_level(clock, Level.FORCE) if clock is not None else {}), **with_forced(claim, forced)}
         return annotations, decided(claim, decision.words, forced.words)
+
+
+def _goes_on(forced: Forced, clock: HeldSince | None, now: float) -> bool:
+    """Whether pods still leave by that force, or what holds the node now was forced."""
+    return now <= forced.deadline or (clock is not None and Level.FORCE in clock.levels)

@@ -378,3 +378,18 @@ async def test_nobody_forces_a_drain_while_drains_are_paused() -> None:
 
     [said] = [notice.message for notice in stage.world.notices if notice.reason == "DecisionRefused"]
     assert "drains are paused: `dovetail resume drains`" in said
+
+
+async def test_who_asks_to_wait_is_told_that_a_force_goes_on() -> None:
+    """TRM-50. One pod has an hour to end; the other leaves in time for its grace, whatever is said meanwhile."""
+    stage = a_stage(forcing(PDB))
+    a_pdb(stage)
+    stage.world.put(a_pod("db-0", grace_seconds=3600))
+    stage.pods.answers["uid-db-0"] = "blocked"
+    stage.world.at(START + FORCED + 60.0, lambda: stage.write({names.DECISION: "wait 6h"}))
+
+    assert await stage.drained() == "drained" and len(forces(stage)) == 2
+
+    assert "DrainDecided" not in stage.world.said()
+    [said] = [notice.message for notice in stage.world.notices if notice.reason == "DecisionRefused"]
+    assert "its drain is forced, which is not taken back: all pods will be deleted by" in said
