@@ -13,6 +13,7 @@ from dovetail.answers.status.moves import moves
 from dovetail.answers.status.needs import needs_of
 from dovetail.model import names
 from dovetail.model.nodes import NodeClaim
+from dovetail.model.pods import Toleration
 from dovetail.model.rules.drain_rules import Blocker, DrainRules, Escalation, HookRules, Level
 from dovetail.model.rules.policies import Policy
 from dovetail.model.snapshot import Snapshot
@@ -89,6 +90,23 @@ def test_no_force_is_promised_where_a_pod_asks_not_to_be_disrupted() -> None:
     snapshot = held(5, levels="Notify,Ask")
 
     assert "Force" not in held_text(snapshot, claim(snapshot), [a_pod("p", "n", do_not_disrupt="true")])
+
+
+def test_a_force_is_promised_where_only_a_pod_that_stays_asks_not_to_be_disrupted() -> None:
+    """TRM-49. The drain does not wait for one that tolerates its taint, so the ladder forces it all the same."""
+    snapshot, staying = held(5, levels="Notify,Ask"), a_pod("p", "n", do_not_disrupt="true")
+    staying = replace(staying, shape=replace(staying.shape, tolerations=(Toleration(operator="Exists"),)))
+
+    assert f"next: Force at {at(19)}" in held_text(snapshot, claim(snapshot), [staying])
+
+
+def test_nobody_is_asked_about_a_node_whose_instance_ends() -> None:
+    """TRM-50. Others may hold its Node for days after that, and `dovetail decide` comes too late."""
+    snapshot = held(5, levels="Notify,Ask")
+    ends = replace(claim(snapshot), conditions=(*claim(snapshot).conditions, condition(names.INSTANCE_TERMINATING)))
+    snapshot = replace(snapshot, claims={ends.name: ends})
+
+    assert (the_needs(snapshot), held_text(snapshot, ends, ())) == ([], "")
 
 
 def test_a_hook_is_named_with_its_owner_and_what_becomes_of_it() -> None:

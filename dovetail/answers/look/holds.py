@@ -7,21 +7,30 @@ from dovetail.model import names
 from dovetail.model.nodes import NodeClaim
 from dovetail.model.pods import Pod
 from dovetail.model.rules.drain_rules import Blocker, DrainRules, hook_rules
-from dovetail.model.rules.pod_rules import is_protected
+from dovetail.model.rules.pod_rules import awaits_eviction
 from dovetail.model.rules.policies import policies_of
 from dovetail.model.snapshot import Snapshot
 from dovetail.termination.forced import forced_of
 from dovetail.termination.hooks import HOOK_PREFIXES, hooks_of, words_of
-from dovetail.termination.ladder import DrainHold, began_at, clock_of, drain_reason, ladder_words, steps
+from dovetail.termination.ladder import (
+    DrainHold,
+    began_at,
+    clock_of,
+    drain_reason,
+    ladder_words,
+    may_be_protected,
+    steps,
+)
 
 
 def held_text(snapshot: Snapshot, claim: NodeClaim, pods: Iterable[Pod]) -> str:
     """In words; empty where nothing has held it for a minute, or nobody has said what is to be done then. `pods`: those
     on its node."""
     clock = clock_of(claim, began_at(claim)) if names.HELD_SINCE in claim.annotations else None
-    if clock is None:
+    if clock is None or claim.is_true(names.INSTANCE_TERMINATING):
         return ""
-    protected = any(is_protected(pod, snapshot.now) for pod in pods)
+    waited_for = [pod for pod in pods if awaits_eviction(pod, snapshot.now)]
+    protected = may_be_protected(waited_for, snapshot.now)
     hold = DrainHold(blockers=frozenset({clock.blocker}), reason=drain_reason(claim), protected=protected)
     words = ladder_words(clock, steps(_rules(snapshot, claim), hold))
     forced = forced_of(claim)

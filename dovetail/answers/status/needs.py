@@ -75,7 +75,9 @@ def _asking(facts: FleetFacts) -> Iterator[Need]:
 
 
 def _question(claim: NodeClaim, now: float) -> HeldSince | None:
-    """The clock of a drain that waits for a person's answer."""
+    """The clock of a drain that waits for a person's answer. Once the instance ends, nothing waits for one."""
+    if claim.is_true(names.INSTANCE_TERMINATING):
+        return None
     clock = clock_of(claim, began_at(claim)) if names.HELD_LEVELS in claim.annotations else None
     return clock if clock is not None and clock.asks and clock.waits_until <= now else None
 
