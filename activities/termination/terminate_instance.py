@@ -19,6 +19,7 @@ from dovetail.activities.shared.writes.revisions import set_conditions
 from dovetail.activities.termination.begin_and_end_departure import BeginAndEndDeparture, NodesHeld
 from dovetail.activities.termination.holds import HoldMemory, LeavingClaim
 from dovetail.lifecycle.conditions import true
+from dovetail.lifecycle.initialization import is_ready
 from dovetail.messages.outcomes import TerminationOutcome
 from dovetail.messages.subjects import ClaimRef, Departure
 from dovetail.messages.writes import Write, claim_write
@@ -100,9 +101,9 @@ class TerminateInstance:
             raise
 
     async def _wait_for_hooks(self, departure: Departure) -> None:
-        """Wait for hooks. An instance that has never joined has nothing that a hook could keep, and one that is already
-        terminating is not held up."""
-        memory = HoldMemory()
+        """Wait for hooks. An instance that has never joined has nothing that a hook could keep, nor has one that is
+        gone, and one that is already terminating is not held up."""
+        memory, asked = HoldMemory(), float("-inf")
         async for _ in looks(self.pause):
             claim = await self.known.find(departure.claim)
             hooks = self._hooks(claim)
@@ -116,8 +117,19 @@ class TerminateInstance:
             words = f"waiting for {words_of(hooks)}"
             hold = DrainHold(blockers=frozenset({Blocker.HOOK_WAITS}), reason=drain_reason(claim), says=words)
             nodes = self.known.nodes_of(claim.provider_id)
+            if self.now() - asked >= timing.INSTANCE_LOOK and not any(is_ready(node) for node in nodes):
+                asked = self.now()
+                if await self._is_gone(departure.provider_id):
+                    return
             await self.holds.look(LeavingClaim(claim=claim, began=began, nodes=nodes, hold=hold), memory)
             report(words + (f"; {memory.words}" if memory.words else ""))
+
+    async def _is_gone(self, provider_id: str) -> bool:
+        """Whether the cloud says so (TRM-5); one that does not answer is no proof."""
+        try:
+            return provider_id != "" and await self.cloud.find(provider_id=provider_id) is None
+        except Failure:
+            return False
 
     def _hooks(self, claim: NodeClaim | None) -> tuple[Hook, ...]:
         """The hooks that hold the end of its instance now."""

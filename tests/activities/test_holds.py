@@ -735,3 +735,24 @@ async def test_hooks_hold_a_node_that_leaves_already_for_a_minute_from_the_warni
     waits = waits and not (marked and reason == "spot_interrupted")
     assert drained == ("" if waits else "drained")
     assert waits or START + 660.0 < stage.world.clock < START + 700.0
+
+
+@pytest.mark.parametrize("gone", [True, False])
+async def test_a_hook_keeps_no_node_whose_instance_is_gone(gone: bool) -> None:
+    """TRM-5, TRM-47. It has failed while its backup was waited for; until its Node goes, a StatefulSet makes no other
+    pod. A silent kubelet alone is no proof."""
+    stage = new_stage(ends=START + 3000.0)
+    stage.write({PRE_TERMINATE: "backup-team"})
+
+    def fails() -> None:
+        node = stage.world.nodes["node-1"]
+        silent = [replace(each, status="Unknown") if each.type == names.READY else each for each in node.conditions]
+        stage.world.put(replace(node, conditions=tuple(silent)))
+        if gone:
+            stage.world.instances.clear()
+
+    stage.world.at(START + 600.0, fails)
+    ended = await stage.through(lambda: stage.terminate().terminate_instance)
+
+    assert ("is gone" in ended) is gone
+    assert not gone or START + 600.0 <= stage.world.clock <= START + 620.0
