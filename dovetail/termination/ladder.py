@@ -162,7 +162,7 @@ def _forcing(rules: Sequence[DrainRules], hold: DrainHold) -> tuple[Escalation, 
         steps_of = [step for step in each.escalation if step.do is Level.FORCE and _means(step, hold)]
         if steps_of:
             found.append(min(steps_of, key=lambda step: step.after))
-        elif each.escalation:
+        elif each.escalation or each.unread:
             return ()
     return tuple(found)
 

@@ -61,10 +61,11 @@ class HookRules:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DrainRules:
-    """What one policy says about drains."""
+    """What one policy says about drains. `unread`: what it says cannot be understood, so nothing is forced."""
 
     escalation: tuple[Escalation, ...] = ()
     hooks: HookRules | None = None
+    unread: bool = False
 
 
 def hook_rules(rules: Iterable[DrainRules]) -> HookRules:

@@ -16,7 +16,7 @@ from dovetail.adapters.kubernetes_json.rendering.policies import (
 )
 from dovetail.api.own.node_rollout import RolloutGate
 from dovetail.model.remembered.breakers import BreakerRule
-from dovetail.model.rules.drain_rules import DrainRules, Escalation, HookRules, Level
+from dovetail.model.rules.drain_rules import Blocker, DrainRules, Escalation, HookRules, Level, hook_rules
 from dovetail.model.rules.gates import AlertsRule, AskedGate, GateResult, GateVerdict, QueryRule
 from dovetail.model.rules.health import HealthResult, HealthRule
 from dovetail.model.rules.openings import Dates, Window
@@ -33,6 +33,7 @@ from dovetail.model.rules.rollouts import (
 )
 from dovetail.model.rules.stable_images import StableImage, StableImages
 from dovetail.model.values.time import parse_time
+from dovetail.termination.ladder import DrainHold, forced_through, steps
 from testing.disruption_worlds import a_pool
 
 DEV, PROD = a_pool("dev", labels={"tier": "dev"}), a_pool("prod", labels={"tier": "prod"})
@@ -177,11 +178,31 @@ def test_what_is_said_of_drains_is_read_and_a_slip_elsewhere_leaves_it() -> None
     assert parse_policy(an_object({"drain": {"hooks": {}}})).drain == DrainRules(hooks=HookRules())
 
 
-@pytest.mark.parametrize("given", ["x", {"escalation": [{"after": "1d", "do": "Force"}]}, {"hooks": {"timeout": 5}}])
-def test_what_cannot_be_read_of_drains_forces_nothing_and_lets_no_hook_go(given: Any) -> None:
-    policy = parse_policy(an_object({"drain": given}))
+NO_VALUES = {"matchExpressions": [{"key": "tier", "operator": "In"}]}
 
-    assert policy.drain is None and policy.fault
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        {"drain": "x"},
+        {"drain": {"escalation": [{"after": "1d", "do": "Force"}]}},
+        {"drain": {"escalation": [{"after": "1h", "do": "Ask", "blockers": ["OfALaterVersion"]}]}},
+        {"drain": {"hooks": {"timeout": 5}}},
+        {"drain": DRAIN, "nodePoolSelector": NO_VALUES},  # it is for nobody knows which pools, so for all of them
+    ],
+)
+def test_what_cannot_be_read_of_drains_forces_nothing_and_lets_no_hook_go(spec: Any) -> None:
+    """TRM-49. Whatever another policy says of the same NodePool."""
+    policy = parse_policy(an_object(spec))
+    assert policy.fault and policy.drain is not None
+    forces = DrainRules(
+        escalation=(Escalation(after=60.0, do=Level.FORCE),), hooks=HookRules(timeout=60.0, proceeds=True)
+    )
+    hold = DrainHold(blockers=frozenset({Blocker.PDB_BLOCKS}), reason="Drifted")
+
+    assert [level for _, level in steps([forces], hold)] == [Level.FORCE] and hook_rules([forces]).proceeds
+    both = [forces, policy.drain]
+    assert steps(both, hold) == () and forced_through(both, hold) == frozenset() and not hook_rules(both).proceeds
 
 
 @pytest.mark.parametrize(

@@ -48,6 +48,7 @@ from dovetail.model.values.time import optional_time, time_or_none
 
 SHORTEST: Final = 60.0  # seconds of a rate's period
 LONGEST: Final = 7 * 86_400.0
+_FORCES_NOTHING: Final[DrainRules | None] = DrainRules(hooks=HookRules(), unread=True)
 _HOLDS_EXPIRY: Final[Expiry | None] = Expiry(hard_after=inf)
 
 
@@ -93,7 +94,7 @@ def _policy(raw: ReadOnlyJson) -> Policy:
         rates=rates,
         expiry=read_or(lambda: _expiry(raw), _HOLDS_EXPIRY),
         rollout=rollout,
-        drain=read_or(lambda: _drain(raw), None),
+        drain=read_or(lambda: _drain(raw), _FORCES_NOTHING),
         health=health,
         breaker=breaker,
         fault=fault,
@@ -148,10 +149,12 @@ def _expiry(raw: ReadOnlyJson) -> Expiry | None:
 
 
 def _drain(raw: ReadOnlyJson) -> DrainRules | None:
-    """Also judged separately. If it cannot be read it forces nothing, and a hook then holds until a person decides."""
+    """Also judged separately. If it cannot be read, or nobody can read which NodePools it is for, it forces nothing,
+    whatever other policies say, and a hook then holds until a person decides."""
     given = raw["spec"].get("drain")
     if given is None:
         return None
+    _selector(raw)
     said = parse_spec(PolicyDrain, given)
     escalation = tuple(
         Escalation(
