@@ -167,17 +167,23 @@ class Holds:
 
     async def _start(self, held: LeavingClaim, blocker: Blocker, since: float) -> None:
         """Write the moment of the question, once. A decision from before it does not answer it: that decision might be
-        a year old."""
+        a year old. An Event says that it is not carried out."""
+        refused: Decision | None = None
 
         def change(live: NodeClaim) -> MetadataChange | None:
-            known = clock_of(live, held.began)
+            nonlocal refused
+            refused, known = None, clock_of(live, held.began)
             if known is not None and known.blocker is blocker:
                 return None
+            refused = decision_of(live) if known is None else None
             stale = dict.fromkeys((names.DECISION, names.DECISION_BY)) if known is None else {}
             clock = new_clock(blocker, max(since, held.began or since))
             return MetadataChange(annotations={**clock, **stale, **renewed(live)})
 
-        await revise_claim(self.claims, held.claim, change)
+        found = await revise_claim(self.claims, held.claim, change)
+        if found is not None and refused is not None:
+            why = f"it is from before {blocker.words} held the node: decide anew"
+            await self.notices.publish(not_decided(found, refused.words, why))
 
     async def _reach(
         self, held: LeavingClaim, hold: DrainHold, level: Level, forced: Forced | None

@@ -27,7 +27,7 @@ from tests.activities.test_holds import (
     since,
 )
 from tests.activities.test_moving import Controller
-from tests.lifecycle.objects import a_pod
+from tests.lifecycle.objects import a_pod, is_now
 from tests.model.move_worlds import a_moved_pod, a_roll_out
 
 BACK = START + FORCED + 7200.0  # by then the volume is off; ten minutes later the owner of the hook is done
@@ -393,3 +393,19 @@ async def test_who_asks_to_wait_is_told_that_a_force_goes_on() -> None:
     assert "DrainDecided" not in stage.world.said()
     [said] = [notice.message for notice in stage.world.notices if notice.reason == "DecisionRefused"]
     assert "its drain is forced, which is not taken back: all pods will be deleted by" in said
+
+
+async def test_an_answer_that_comes_before_the_wait_for_a_hook_has_its_clock_is_refused_in_words() -> None:
+    """TRM-50. The pods have left since the question, and `dovetail decide` has promised an Event."""
+    stage = a_stage(ASKS, ends=START + 900.0)
+    stage.write({PRE_TERMINATE: "backup-team", names.HELD_SINCE: f"PdbBlocks@{format_time(START + 1.0)}"})
+    emptied = is_now(names.DRAINED, changed=START + 400.0)
+    others = [each for each in stage.claim().conditions if each.type != names.DRAINED]
+    stage.world.put(replace(stage.claim(), conditions=(*others, emptied)))
+    stage.world.clock = START + 405.0
+    stage.write({names.DECISION: "force HookWaits"})
+
+    assert await stage.through(lambda: stage.terminate().terminate_instance) == ""
+
+    [said] = [notice.message for notice in stage.world.notices if notice.reason == "DecisionRefused"]
+    assert "force HookWaits" in said and "decide anew" in said and names.DECISION not in stage.claim().annotations
