@@ -1,6 +1,9 @@
 """The condition NodesUpToDate of an EC2NodeClass: whether its latest change has reached its nodes."""
 
 from dataclasses import replace
+from typing import Any
+
+import pytest
 
 from dovetail.adapters.aws.drift import Judged
 from dovetail.adapters.aws.node_class.conditions import READY, Verdict
@@ -104,3 +107,32 @@ async def test_a_change_of_a_class_is_said_with_its_generation_once_its_claims_a
     assert condition() == ("True", "", 2)
     state = await stage.adapter.catalogues.node_class(REFERENCE)
     assert state.ready == "True"
+
+
+@pytest.mark.parametrize("fault", [{"code": "RequestLimitExceeded", "status": 503}, None])
+async def test_nothing_is_said_of_a_change_whose_security_groups_are_not_known(
+    stage: Stage, fault: dict[str, Any] | None
+) -> None:
+    """Neither while EC2 does not say them nor where it knows none: each claim would count as unchanged."""
+    await stage.with_class()
+    claim = a_claim()
+    instance = await stage.launched(claim)
+    labels = {**claim.labels, **instance.labels}
+    stage.claims.append(
+        replace(claim, provider_id=instance.provider_id, labels=labels, annotations=instance.annotations)
+    )
+
+    async def looked() -> list[tuple[str, int]]:
+        await stage.adapter.catalogues.drift(stage.claims[0])
+        await stage.upkeep.keep()
+        conditions = stage.classes.objects["default"]["status"]["conditions"]
+        return [(each["status"], each["observedGeneration"]) for each in conditions if each["type"] == KIND]
+
+    assert await looked() == [("True", 1)]
+    stage.patch(fail=[{"op": "DescribeSecurityGroups", **fault}] if fault else [])
+    await stage.with_class(securityGroupSelectorTerms=[{"tags": {"team": "blue" if fault else "nobody"}}])
+    assert await looked() == [("True", 1)]
+
+    stage.patch(fail=[])
+    await stage.with_class(securityGroupSelectorTerms=[{"tags": {"team": "blue"}}, {"id": "sg-03"}])
+    assert await looked() == [("False", stage.classes.objects["default"]["metadata"]["generation"])]

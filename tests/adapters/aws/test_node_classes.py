@@ -7,6 +7,7 @@ import pytest
 
 from dovetail.adapters.aws import meters
 from dovetail.model.pools import ClaimTemplate, NodePool
+from dovetail.ports.cloud import ClassNotReady
 from testing.aws_worlds import REFERENCE, a_claim, one_of
 from tests.adapters.aws.conftest import Stage
 
@@ -272,6 +273,52 @@ async def test_throttling_gives_no_verdict_and_is_tried_again(stage: Stage) -> N
     await stage.upkeep.keep()
 
     assert (before[0], stage.classes.condition("ValidationSucceeded")[0]) == ("Unknown", "True")
+
+
+THROTTLED = {"code": "RequestLimitExceeded", "status": 503}
+
+
+@pytest.mark.parametrize(
+    ("fault", "change"),
+    [
+        ({"op": "DescribeSecurityGroups", **THROTTLED}, {"securityGroupSelectorTerms": [{"tags": {"team": "blue"}}]}),
+        ({"op": "RunInstances", "dryRun": True, **THROTTLED}, {"userData": "#!/bin/sh"}),
+        ({"op": "RunInstances", "dryRun": True, "code": "InvalidParameterCombination"}, {"userData": "#!/bin/sh"}),
+    ],
+)
+async def test_a_change_that_could_not_be_looked_at_is_neither_ready_nor_launched(
+    stage: Stage, fault: dict[str, Any], change: dict[str, Any]
+) -> None:
+    """AWS-27, AWS-42: the verdict of before the change says nothing of it, and its groups may be what was changed."""
+    await stage.with_class()
+    stage.patch(fail=[fault])
+    await stage.with_class(**change)
+
+    ready = next(each for each in status(stage)["conditions"] if each["type"] == "Ready")
+    said = next(each["message"] for each in status(stage)["conditions"] if "latest change" in each["message"])
+    assert (ready["status"], ready["observedGeneration"]) == ("Unknown", 1)
+    assert fault["code"] in said
+    assert isinstance(await stage.launch(a_claim()), ClassNotReady)
+
+    stage.patch(fail=[])
+    later(stage, 61.0)
+    await stage.upkeep.keep()
+    ready = next(each for each in status(stage)["conditions"] if each["type"] == "Ready")
+    assert (ready["status"], ready["observedGeneration"]) == ("True", 2)
+    await stage.launched(a_claim())
+
+
+async def test_a_part_that_cannot_be_looked_at_keeps_the_verdict_on_what_is_unchanged(stage: Stage) -> None:
+    await stage.with_class()
+    stage.patch(fail=[{"op": "DescribeSecurityGroups", **THROTTLED}])
+    stage.classes.objects["default"]["metadata"]["annotations"]["example.com/look"] = "again"
+    groups = stage.upkeep._parts.resolution._resources.groups
+    groups._clock = lambda: time.time() + 600
+    await stage.upkeep.keep()
+
+    assert len(stage.calls("DescribeSecurityGroups")) > 1
+    assert stage.classes.condition("Ready")[0] == "True"
+    await stage.launched(a_claim())
 
 
 async def test_deleting_a_class_waits_for_its_claims_and_leaves_nothing_behind(stage: Stage) -> None:

@@ -5,7 +5,7 @@ its last change, so that an unchanged class is not written.
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Final, Literal
 
@@ -39,6 +39,7 @@ class Verdict:
     status: Literal["True", "False", "Unknown"]
     reason: str
     message: str = ""
+    generation: int | None = None  # the one that was looked at last, where that is an earlier one
 
 
 UNKNOWN: Final = Verdict(status="Unknown", reason="AwaitingReconciliation", message="object is awaiting reconciliation")
@@ -53,11 +54,13 @@ def false(reason: str, message: str) -> Verdict:
 
 
 def conditions(before: Iterable[Json], verdicts: Mapping[str, Verdict], generation: int, now: float) -> list[Json]:
-    """status.conditions, sorted by type; `generation` is the one that was looked at."""
+    """status.conditions, sorted by type; `generation` is the one that was looked at. Ready is of the earliest of its
+    parts' (AWS-27)."""
     old = {condition["type"]: condition for condition in before}
     stamp = datetime.fromtimestamp(int(now), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     parts = [_condition(kind, verdict, old.get(kind), generation, stamp) for kind, verdict in verdicts.items()]
-    root = _condition(READY, _ready(parts), old.get(READY), generation, stamp)
+    earliest = min([generation, *(part["observedGeneration"] for part in parts)])
+    root = _condition(READY, _ready(parts), old.get(READY), earliest, stamp)
     kept = [old[UP_TO_DATE]] if UP_TO_DATE in old else []
     return sorted([*parts, root, *kept], key=lambda condition: condition["type"])
 
@@ -106,8 +109,20 @@ def _condition(kind: str, verdict: Verdict, old: Json | None, generation: int, s
         "reason": verdict.reason,
         "message": verdict.message,
         "lastTransitionTime": old["lastTransitionTime"] if old is not None and unchanged else stamp,
-        "observedGeneration": generation,
+        "observedGeneration": generation if verdict.generation is None else verdict.generation,
     }
+
+
+def kept(before: Iterable[Json], kind: str, generation: int, why: Exception) -> Verdict:
+    """The former verdict of a part that cannot be looked at now. It says nothing of a change since: what was changed
+    may be what would be found wrong, or what instances must no longer be launched with."""
+    condition = next((each for each in before if each.get("type") == kind), None)
+    if condition is None:
+        return UNKNOWN
+    seen = int(condition.get("observedGeneration") or 0)
+    if seen == generation:
+        return verdict_of([condition], kind)
+    return replace(UNKNOWN, message=f"its latest change has not been looked at: {why}", generation=seen)
 
 
 def verdict_of(before: Iterable[Json], kind: str) -> Verdict:

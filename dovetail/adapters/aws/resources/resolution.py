@@ -1,8 +1,8 @@
 """What the selectors of a class select, and which conditions follow (AWS-26 to AWS-39, AWS-45, AWS-142).
 
 One round looks at everything, even if a part fails. A part that cannot be looked at now keeps its last verdict, so that
-one throttled call does not make a whole class not ready. Where upstream silently stays Unknown (a missing role, an SSM
-error), the condition is False with the reason.
+one throttled call does not make a whole class not ready; but none of before the class's latest change. Where upstream
+silently stays Unknown (a missing role, an SSM error), the condition is False with the reason.
 """
 
 import asyncio
@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from dovetail.adapters.aws.cluster import Cluster
 from dovetail.adapters.aws.node_class import conditions as c
-from dovetail.adapters.aws.node_class.conditions import Verdict, false, true, verdict_of
+from dovetail.adapters.aws.node_class.conditions import Verdict, false, kept, true
 from dovetail.adapters.aws.node_class.node_class import NodeClass
 from dovetail.adapters.aws.resources.image_aliases import UnsupportedAlias
 from dovetail.adapters.aws.resources.images import FoundImage, ImageError, Images
@@ -87,8 +87,8 @@ class Resolution:
         for (kind, fields_of_part, _), outcome in zip(parts, done, strict=True):
             if isinstance(outcome, Failure):
                 failed.append(outcome)
-                kept = verdict_of(before, kind)
-                verdicts[kind] = false(RESOLUTION_FAILED, str(outcome)) if isinstance(outcome, Permanent) else kept
+                former = kept(before, kind, node_class.generation, outcome)
+                verdicts[kind] = false(RESOLUTION_FAILED, str(outcome)) if isinstance(outcome, Permanent) else former
                 fields.update({key: status.get(key) for key in fields_of_part})
             else:
                 verdicts[kind], found = outcome

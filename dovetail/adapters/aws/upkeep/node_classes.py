@@ -16,7 +16,7 @@ from dovetail.adapters.aws.cluster import Cluster
 from dovetail.adapters.aws.drift import Drift
 from dovetail.adapters.aws.meters import forget
 from dovetail.adapters.aws.node_class import conditions as c
-from dovetail.adapters.aws.node_class.conditions import Verdict, conditions, false, verdict_of, with_progress
+from dovetail.adapters.aws.node_class.conditions import Verdict, conditions, false, kept, verdict_of, with_progress
 from dovetail.adapters.aws.node_class.node_class import (
     UNREADABLE,
     NodeClass,
@@ -206,7 +206,8 @@ class Ec2NodeClassUpkeep:
         try:
             judged = await self._parts.validation.verdict(seen, found.verdicts, self._cluster.pools())
         except Retryable as failure:
-            unsettled, judged = failure, verdict_of(_conditions(current), c.VALIDATION)
+            unsettled = failure
+            judged = kept(_conditions(current), c.VALIDATION, current.generation, failure)
         verdicts = {**found.verdicts, c.VALIDATION: judged}
         await self._write(current, found, verdicts)
         await self._publish(current, verdicts)

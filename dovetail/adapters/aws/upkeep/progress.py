@@ -6,6 +6,7 @@ Until it has answered about all of them the condition stays at the former genera
 """
 
 from collections.abc import Iterable, Mapping
+from typing import Final
 
 from dovetail.adapters.aws.drift import Judged
 from dovetail.adapters.aws.node_class import conditions as c
@@ -13,6 +14,8 @@ from dovetail.adapters.aws.node_class.conditions import Verdict, false, true, ve
 from dovetail.adapters.aws.node_class.node_class import NodeClass
 from dovetail.model.nodes import NodeClaim
 from dovetail.model.values.json import Json
+
+_COMPARED: Final = (c.IMAGES, c.SUBNETS, c.GROUPS, c.RESERVATIONS, c.PLACEMENT)
 
 
 def progress_of(
@@ -31,7 +34,8 @@ def progress_of(
             return None
         behind += bool(known.reason)
     if not behind:
-        return true(c.UP_TO_DATE)
+        # With nothing selected there is nothing to compare with, and a claim counts as unchanged.
+        return None if any(verdict_of(before, kind).status == "False" for kind in _COMPARED) else true(c.UP_TO_DATE)
     text = f"{count - behind}/{count} nodes are up to date"
     if verdict_of(before, c.READY).status == "False":
         return false("RolloutBlocked", f"{text}; NodeClass is not ready")
