@@ -6,7 +6,7 @@ import pytest
 
 from dovetail.model.values.json import Json
 from dovetail.ports.cloud import Instance
-from dovetail.ports.failures import Retryable
+from dovetail.ports.failures import Retryable, Unreachable
 from tests.adapters.aws.conftest import Stage
 
 OURS = {
@@ -137,6 +137,20 @@ async def test_an_instance_that_an_answer_lacks_is_asked_for_alone_before_it_is_
     stage.patch(fail=[{"op": "DescribeInstances", "when": "after", "answer": "half", "times": 1}])
 
     assert await found_together(stage, *good) == ["running"] * 4
+
+
+async def test_an_answer_without_the_one_instance_that_was_asked_for_does_not_say_that_it_is_gone(stage: Stage) -> None:
+    """AWS-102: EC2 refuses an id that it does not know, so such an answer is a part of one."""
+    running = added(stage, tags=OWNED)
+    stage.patch(fail=[{"op": "DescribeInstances", "when": "after", "answer": "half"}])
+
+    assert await found_together(stage, running) == ["Unreachable"]
+    with pytest.raises(Unreachable):
+        await stage.adapter.cloud.terminate(running)
+
+    stage.patch(fail=[])
+    assert await found_together(stage, running) == ["running"]
+    assert await stage.adapter.cloud.terminate(running) == "terminating"
 
 
 async def test_an_instance_that_has_ended_is_gone_without_another_question(stage: Stage) -> None:

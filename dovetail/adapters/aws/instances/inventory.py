@@ -3,7 +3,8 @@
 Lists are read whole and remembered for drift, which checks every claim and may be some minutes late; look-ups of one
 instance are always live, and concurrent ones share one call. One id that EC2 does not know, or does not take, refuses a
 whole batch; and while a zone is in trouble an answer may lack instances that run. So an instance counts as gone only
-if EC2 says that it has ended, or does not know it when asked about it alone.
+if EC2 says that it has ended, or refuses its id as unknown when asked about it alone; an answer with nothing says
+nothing.
 """
 
 import asyncio
@@ -19,6 +20,7 @@ from dovetail.adapters.aws.instances.joined_calls import JoinedCalls
 from dovetail.adapters.aws.settings import AwsSettings
 from dovetail.model import names as core
 from dovetail.model.values.json import Json
+from dovetail.ports.failures import Unreachable
 
 _LIVE: Final[Json] = {"Name": "instance-state-name", "Values": list(LIVE_STATES)}
 _MOST_VALUES: Final = 200  # of a filter; EC2 refuses more
@@ -97,16 +99,19 @@ class Inventory:
         return None if found == "gone" else found
 
     async def _alone(self, identity: str) -> _Found:
-        answer = await self._calls.attempt("ec2", "DescribeInstances", InstanceIds=[identity], Filters=[_LIVE])
+        answer = await self._calls.attempt("ec2", "DescribeInstances", InstanceIds=[identity])
         if isinstance(answer, Denied):
             if answer.code not in NOT_FOUND:
                 raise refusal("ec2:DescribeInstances", answer)
             return "gone"
-        return next(iter(self._read([answer])), "gone")
+        found = _by_id(self._read([answer])).get(identity)
+        if found is None:  # EC2 refuses an id that it does not know
+            raise Unreachable("ec2:DescribeInstances", f"the answer lacks {identity}, which was asked for alone")
+        return found
 
     async def _by_ids(self, ids: list[str]) -> dict[str, _Found]:
-        """What EC2 says of them; an id that the answer lacks is to be asked about alone. Those of a batch are asked for
-        in every state, because one that has just ended would be lacking otherwise."""
+        """What EC2 says of them, in every state, because one that has just ended would be lacking otherwise; an id that
+        the answer lacks is to be asked about alone."""
         if len(ids) == 1:
             return {ids[0]: await self._alone(ids[0])}
         answer = await self._calls.attempt("ec2", "DescribeInstances", InstanceIds=ids)
