@@ -99,10 +99,15 @@ class Denied:
     message: str
 
 
+def is_passing(code: str) -> bool:
+    """Whether a code only asks for time, and says nothing of what was asked for."""
+    return code in THROTTLED or code in _NOT_NOW
+
+
 def denial_of(error: sdk.ClientError) -> Denied | None:
     """The refusal that an error stands for; None if it proves nothing or only asks for time."""
     code, status = code_of(error), _status(error)
-    if code in THROTTLED or _is_about_credentials(error) or code in _NOT_NOW or status >= 500:
+    if is_passing(code) or _is_about_credentials(error) or status >= 500:
         return None
     return Denied(code=code, message=message_of(error))
 

@@ -73,6 +73,29 @@ async def test_what_is_reserved_comes_first_and_ends_where_ec2_says_that_it_is_u
     assert await capacity_type_launched(stage) == "spot"
 
 
+@pytest.mark.parametrize(
+    ("code", "then"),
+    [
+        ("InvalidParameterValue", "spot"),
+        ("UnauthorizedOperation", "spot"),
+        ("InvalidCapacityReservationId.NotFound", "spot"),
+        ("RequestLimitExceeded", "reserved"),
+        ("InternalError", "reserved"),
+    ],
+)
+async def test_a_reservation_that_refuses_an_instance_is_left_and_a_call_that_came_at_a_bad_moment_leaves_it(
+    stage: Stage, code: str, then: str
+) -> None:
+    """AWS-149: one of another platform or tenancy, say, would refuse each claim, and pods would wait for ever."""
+    await with_reservations(stage, OPEN)
+    stage.patch(ice=[{"capacityType": "reserved", "code": code}])
+    refused = await stage.launch(a_claim(M5_LARGE, any_kind(), amd64()))
+    assert isinstance(refused, LaunchRefused)
+
+    stage.patch(ice=[])
+    assert await capacity_type_launched(stage) == then
+
+
 async def test_a_reservation_counts_what_was_launched_into_it(stage: Stage) -> None:
     """AWS-145."""
     await with_reservations(stage, {**OPEN, "available": 1})

@@ -15,10 +15,9 @@ from dovetail.adapters.aws.calls import Calls
 from dovetail.adapters.aws.catalogue.offerings_cache import OfferingsCache
 from dovetail.adapters.aws.catalogue.shortages import Shortage, group_scope
 from dovetail.adapters.aws.cluster import Cluster
-from dovetail.adapters.aws.failures import TEMPLATE_MISSING, Denied
+from dovetail.adapters.aws.failures import TEMPLATE_MISSING, Denied, is_passing
 from dovetail.adapters.aws.instances.instance import InstanceFacts, instance_of
 from dovetail.adapters.aws.launch.fleet_answers import (
-    UNFULFILLABLE,
     FleetError,
     FleetInstance,
     launched_instance,
@@ -252,8 +251,10 @@ def annotations_of(launch: FrozenLaunch) -> dict[str, str]:
 
 
 def _is_of_reservation(error: FleetError) -> bool:
-    """Whether the reservation gives nothing. A full subnet says nothing of it: another subnet may reach it."""
-    return error.code in UNFULFILLABLE and not (error.code == NO_ADDRESSES and error.subnet)
+    """Whether the reservation gives nothing: it is full, or refuses what would be launched (another platform or
+    tenancy, an owner who shares it no more). If it was something else that was refused, it will be refused without a
+    reservation too. A full subnet says nothing of it, as another may reach it, nor does a call at a bad moment."""
+    return not is_passing(error.code) and not (error.code == NO_ADDRESSES and error.subnet)
 
 
 def _subnet_used(answer: Json) -> str | None:
