@@ -540,8 +540,10 @@ def test_counts_of_reservations_outlast_an_outage_of_ec2_for_a_day() -> None:
             await asyncio.sleep(pause)
             if pause == HOUR:
                 found.launched("cr-1")
-            with pytest.raises(Unreachable):
-                await found.of_class(node_class)
+                assert await found.of_class(node_class) == [replace(known, count=4)]
+            else:
+                with pytest.raises(Unreachable):
+                    await found.of_class(node_class)
             seen.append(found.counted(known).count)
         return seen
 

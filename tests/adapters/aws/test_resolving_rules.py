@@ -1,5 +1,7 @@
 """What a class's selectors resolve to, rule by rule: order, questions, owners, variants (AWS-26 to AWS-45)."""
 
+import time
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -10,7 +12,7 @@ from dovetail.adapters.aws.node_class.node_class import NodeClass, read_class
 from dovetail.adapters.aws.resources.image_aliases import UnsupportedAlias, published
 from dovetail.adapters.aws.resources.placement_groups import PlacementGroups
 from dovetail.model.values.json import Json
-from testing.aws_worlds import class_spec
+from testing.aws_worlds import a_claim, amd64, any_kind, class_spec, one_of
 from tests.adapters.aws.conftest import Stage
 
 DISCOVERED = {"karpenter.sh/discovery": "dovetail"}
@@ -202,3 +204,31 @@ async def test_a_placement_group_is_remembered_for_a_day_and_asked_for_each_minu
     assert found is not None
     assert (asked_in_a_minute, len(stage.calls("DescribePlacementGroups"))) == (1, 2)
     assert (late, groups.known(node_class)) == (found_late, None)
+
+
+@pytest.mark.parametrize("question", ["DescribePlacementGroups", "DescribeCapacityReservations", "DescribeSubnets"])
+async def test_one_question_that_is_throttled_stops_no_launch_of_an_unchanged_class(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch, question: str
+) -> None:
+    """AWS-29, AWS-45, AWS-144: what EC2 said last is used, and it is not asked again for each plan."""
+    reserved = {"id": "cr-01", "type": "m5.large", "zone": "us-west-2a", "available": 3}
+    stage.patch(placementGroups=[{"id": "pg-01", "name": "pc", "strategy": "cluster"}], reservations=[reserved])
+    terms = [{"id": "cr-01"}]
+    await stage.with_class(placementGroupSelector={"name": "pc"}, capacityReservationSelectorTerms=terms)
+    sources, at = stage.adapter.offerings.sources, time.time() + 3600.0
+    for part in (sources.groups, sources.reservations, sources.subnets):
+        monkeypatch.setattr(part, "_clock", lambda: at)
+    stage.patch(fail=[{"op": question, "code": "RequestLimitExceeded", "status": 503}])
+    before = len(stage.calls(question))
+    wanted = a_claim(one_of("node.kubernetes.io/instance-type", "m5.large"), any_kind(), amd64())
+
+    first = await stage.launched(wanted)
+    in_vain = len(stage.calls(question))
+    await stage.launched(replace(wanted, uid="second", name="second"))
+
+    assert first.labels["karpenter.sh/capacity-type"] == "reserved"
+    assert before < in_vain == len(stage.calls(question))
+    stage.patch(fail=[])
+    at += 11.0
+    await stage.launched(replace(wanted, uid="third", name="third"))
+    assert len(stage.calls(question)) == in_vain + 1

@@ -6,16 +6,16 @@ A result is remembered for a day, so that an outage of one API does not stop lau
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 from dovetail.adapters.aws.calls import Calls
 from dovetail.adapters.aws.failures import NOT_FOUND, Denied, refusal
 from dovetail.adapters.aws.node_class.node_class import NodeClass
-from dovetail.adapters.aws.resources.dated import Dated
+from dovetail.adapters.aws.resources.dated import KEEP_SECONDS, Dated, renewed
 from dovetail.model.values.json import Json
 
 _CHECK_SECONDS: Final = 60.0
-_KEEP_SECONDS: Final = 24 * 3600.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,18 +37,15 @@ class PlacementGroups:
         if selector is None:
             return None
         name, group_id = key = (selector.name or "", selector.id or "")
-        before = self._found.get(key)
-        if before is not None and self._clock() - before.at < _CHECK_SECONDS:
-            return before.value
-        found = await self._describe(name, group_id)
-        self._found[key] = Dated(self._clock(), found)
-        return found
+        ask = partial(self._describe, name, group_id)
+        found = self._found[key] = await renewed(self._found.get(key), ask, _CHECK_SECONDS, self._clock)
+        return found.value
 
     def known(self, node_class: NodeClass) -> PlacementGroup | None:
         """What was found within the last day."""
         selector = node_class.spec.placement_group_selector
         before = self._found.get((selector.name or "", selector.id or "")) if selector is not None else None
-        return before.value if before is not None and self._clock() - before.at < _KEEP_SECONDS else None
+        return before.value if before is not None and self._clock() - before.at < KEEP_SECONDS else None
 
     async def _describe(self, name: str, group_id: str) -> PlacementGroup | None:
         named: Json = {"GroupNames": [name]} if name else {"GroupIds": [group_id]}

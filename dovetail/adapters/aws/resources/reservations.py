@@ -9,12 +9,13 @@ import time
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import partial
 from typing import Any, Final
 
 from dovetail.adapters.aws.calls import Calls
 from dovetail.adapters.aws.failures import NOT_FOUND, Denied, refusal
 from dovetail.adapters.aws.node_class.node_class import NodeClass
-from dovetail.adapters.aws.resources.dated import Dated
+from dovetail.adapters.aws.resources.dated import Dated, renewed
 from dovetail.adapters.aws.resources.selectors import tag_filters
 from dovetail.model.values.json import Json
 
@@ -66,7 +67,7 @@ def read_reservation(raw: Json, now: float) -> Reservation | None:
 
 
 class Reservations:
-    """Reservations as described within the last minute, and counts."""
+    """Reservations as described within the last minute, or the last day while EC2 does not answer; and counts."""
 
     def __init__(self, calls: Calls, clock: Callable[[], float] = time.time) -> None:
         self._calls, self._clock = calls, clock
@@ -102,13 +103,14 @@ class Reservations:
 
     async def _query(self, wanted: Json) -> list[Reservation]:
         key = repr(wanted)
-        asked = self._asked.get(key)
-        if asked is not None and self._clock() - asked.at < _QUERY_SECONDS:
-            return asked.value
+        ask = partial(self._read, wanted)
+        asked = self._asked[key] = await renewed(self._asked.get(key), ask, _QUERY_SECONDS, self._clock)
+        return asked.value
+
+    async def _read(self, wanted: Json) -> list[Reservation]:
         rows = await self._described(wanted)
         now = self._clock()
         found = [each for each in (read_reservation(row, now) for row in rows) if each is not None]
-        self._asked[key] = Dated(now, found)
         for each in found:
             self._set(each.id, each.count)
         return found

@@ -7,11 +7,12 @@ subnet. A full subnet is not used even if it is the largest of its zone; upstrea
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 from dovetail.adapters.aws.calls import Calls
 from dovetail.adapters.aws.node_class.node_class import NodeClass
-from dovetail.adapters.aws.resources.dated import Dated
+from dovetail.adapters.aws.resources.dated import Dated, renewed
 from dovetail.adapters.aws.resources.selectors import tag_filters
 from dovetail.model.values.json import Json
 
@@ -47,16 +48,17 @@ class Subnets:
     async def of_class(self, node_class: NodeClass) -> list[Subnet]:
         """What the class selects, the roomiest first. Answers are kept for the refresh interval (AWS-29)."""
         key = (node_class.uid, node_class.generation)
-        before = self._found.get(key)
-        if before is not None and self._clock() - before.at < self._refresh:
-            return before.value
+        ask = partial(self._read, node_class)
+        found = self._found[key] = await renewed(self._found.get(key), ask, self._refresh, self._clock)
+        return found.value
+
+    async def _read(self, node_class: NodeClass) -> list[Subnet]:
         rows: dict[str, Json] = {}
         for filters in _queries(node_class):
             for row in await self._calls.every("ec2", "DescribeSubnets", "Subnets", Filters=filters, MaxResults=_PAGE):
                 rows[row["SubnetId"]] = row
         found = sorted((_subnet(row) for row in rows.values()), key=lambda subnet: (-subnet.free, subnet.id))
         self._learn(found)
-        self._found[key] = Dated(self._clock(), found)
         return found
 
     def room(self, subnet_id: str) -> int | None:
