@@ -45,7 +45,7 @@ def effective_zone(shape: ShapeInPass) -> str:
 
 def count_by_zone(shapes: Iterable[ShapeInPass], known: Collection[str]) -> Mapping[str, int]:
     """The number of pods by zone, given the shape of each pod. `known`: the zones that have nodes or could have them;
-    one that only a pod names is none, or whoever makes pods would make as many series."""
+    one that only a pod names counts as none, since each pod could make a series of its own by another name."""
     found: dict[str, int] = {}
     for shape, pods in Counter(shapes).items():
         zone = effective_zone(shape)
