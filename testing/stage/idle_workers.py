@@ -42,7 +42,7 @@ class Queue:
 async def open_world(settings):
     return replace(await wiring.open_world(settings), interruptions=Queue())
 
-with patch("dovetail.worker.run.open_world", open_world):
+with patch("dovetail.worker.absence.opening.open_world", open_world):
     run()
 """
 

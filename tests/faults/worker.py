@@ -46,7 +46,7 @@ def main() -> None:
 
     with (
         patch("dovetail.worker.run.connect", connect),
-        patch("dovetail.worker.run.open_world", open_world),
+        patch("dovetail.worker.absence.opening.open_world", open_world),
         patch("dovetail.worker.task_queues.runner", runner),
     ):
         run()
