@@ -24,6 +24,7 @@ from tests.worker.made_up_cloud import MadeUpCloud
 from tests.worker.test_providers import CHOSEN, a_cluster
 
 NAMESPACE = "/api/v1/namespaces/kube-system"
+NO_LEASES = {"kind": "LeaseList", "metadata": {"resourceVersion": "1"}, "items": []}
 ITS_UID = says(200, {"metadata": {"name": "kube-system", "uid": "uid-1"}})
 
 
@@ -31,6 +32,7 @@ ITS_UID = says(200, {"metadata": {"name": "kube-system", "uid": "uid-1"}})
 async def server(tmp_path: Path) -> AsyncIterator[FakeServer]:
     async with fake_server(tmp_path) as started:
         a_cluster(started)
+        started.on("/apis/coordination.k8s.io/v1/leases", says(200, NO_LEASES))
         yield started
 
 
