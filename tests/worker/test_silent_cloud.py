@@ -70,8 +70,11 @@ async def looked(world: World) -> Snapshot:
 async def silent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[tuple[World, FakeServer]]:
     """A pool and ten claims, one of them called off, in a cloud that says nothing any more."""
 
+    over = asyncio.Event()  # once the test has ended, so that no question is left to the collector of garbage
+
     async def hangs(self: MadeUpCloud, about: Any) -> Any:
-        await asyncio.Event().wait()
+        await over.wait()
+        raise Unreachable("made-up", "the connection was closed")
 
     monkeypatch.setitem(PROVIDERS, "made-up", "tests.worker.made_up_cloud")
     monkeypatch.setattr(MadeUpCloud, "catalogue", hangs)
@@ -83,6 +86,7 @@ async def silent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterat
     async with opened(tmp_path, listed=listed) as (world, server):
         server.on(ITS_PATH, says(200, called_off))
         yield world, server
+        over.set()
 
 
 async def test_a_disruption_is_called_off_although_the_drift_of_no_claim_can_be_judged(
