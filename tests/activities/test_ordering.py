@@ -397,6 +397,7 @@ async def test_a_cloud_that_hangs_holds_up_no_order(stage: Stage) -> None:
     )
 
     found = await stage.orders(ordering_of(stage, cloud))
+    cloud.comes.set()  # so that the list is not left to the collector of garbage
 
     assert cloud.asked == 1
     assert {(type(order).__name__, getattr(order, "reason", "")) for order in found} == {
