@@ -106,13 +106,13 @@ class TerminateInstance:
         memory, asked = HoldMemory(), float("-inf")
         async for _ in looks(self.pause):
             claim = await self.known.find(departure.claim)
-            hooks = self._hooks(claim)
+            hooks = self._hooks(claim, departure)
             if not hooks:
                 claim = await self.known.live_unless_cached(departure.claim)
-                hooks = self._hooks(claim)
+                hooks = self._hooks(claim, departure)
             if claim is None or self.holds is None or not hooks:
                 return
-            began = self._emptied_at(claim)
+            began = self._emptied_at(claim, departure)
             claim = await self._say_emptied(departure) or claim
             words = f"waiting for {words_of(hooks)}"
             hold = DrainHold(blockers=frozenset({Blocker.HOOK_WAITS}), reason=drain_reason(claim), says=words)
@@ -131,17 +131,20 @@ class TerminateInstance:
         except Failure:
             return False
 
-    def _hooks(self, claim: NodeClaim | None) -> tuple[Hook, ...]:
+    def _hooks(self, claim: NodeClaim | None, departure: Departure) -> tuple[Hook, ...]:
         """The hooks that hold the end of its instance now."""
         if claim is None or self.holds is None or not claim.is_true(REGISTERED_CONDITION):
             return ()
         if claim.is_true(INSTANCE_TERMINATING):
             return ()
-        return self.holds.hooks(claim, PRE_TERMINATE_HOOK, self._emptied_at(claim), deadline_of(claim))
+        return self.holds.hooks(claim, PRE_TERMINATE_HOOK, self._emptied_at(claim, departure), deadline_of(claim))
 
-    def _emptied_at(self, claim: NodeClaim) -> float:
+    def _emptied_at(self, claim: NodeClaim, departure: Departure) -> float:
         """The moment from which hooks of the instance's end are waited for: its pods and volumes are off, or its
-        deletion; now, where neither is known."""
+        deletion; now, where neither is known, or where the drain has just ended and the claim does not say so yet: the
+        time of a drain that took long is none of theirs."""
+        if departure.emptied and not claim.is_true(VOLUMES_DETACHED):
+            return self.now()
         found = [claim.condition(kind) for kind in (VOLUMES_DETACHED, DRAINED)]
         moments = [claim.deleting_since, *(condition.changed for condition in found if condition is not None)]
         return max([moment for moment in moments if moment], default=self.now())

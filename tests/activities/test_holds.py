@@ -463,6 +463,38 @@ async def test_while_a_hook_holds_the_end_of_the_instance_the_claim_says_that_it
     assert stage.world.clock >= START + 200.0
 
 
+@pytest.mark.parametrize("volume", [False, True])
+async def test_a_hook_of_the_instances_end_has_its_whole_time_after_a_drain_that_took_longer(volume: bool) -> None:
+    """TRM-47. A PDB has held the pods for twice as long as a hook is waited for. Where no volume is left either, the
+    end of the instance writes on the claim that its node is empty."""
+    stage = new_stage(ends=START + 20_000.0)
+    stage.rules.rules = (DrainRules(hooks=HookRules(timeout=3600.0, proceeds=True)),)
+    a_pdb(stage)
+    stage.write({PRE_TERMINATE: "backup-team"})
+    stage.world.at(START + 7200.0, stage.pods.answers.clear)
+    if volume:
+        stage.world.attachments["a"] = attached()
+        stage.world.at(START + 7300.0, stage.world.attachments.clear)
+    departure, drain = stage.departure(), stage.drain()
+    drain.detaching = stage.detach()
+    drained = await drain.drain_node(replace(departure, hands_over=True))
+    assert drained.unwritten is not volume
+    if volume:
+        await stage.detach().await_detached(departure)
+    empty = stage.world.clock
+    stage.kills = [empty + 1000.0, empty + 2000.0]
+
+    ended = await stage.through(lambda: _terminate(stage, emptied=drained.unwritten))
+
+    assert "is gone" in ended
+    assert empty + 3600.0 <= stage.world.clock <= empty + 3700.0
+
+
+def _terminate(stage: Stage, *, emptied: bool) -> Callable[[Departure], Any]:
+    """The step as the workflow asks for it after the drain."""
+    return lambda departure: stage.terminate().terminate_instance(replace(departure, emptied=emptied))
+
+
 async def test_an_instance_that_has_never_joined_waits_for_no_hook(stage: Stage) -> None:
     """TRM-47."""
     stage.write({PRE_TERMINATE: "backup-team"})
