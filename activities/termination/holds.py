@@ -275,7 +275,7 @@ class Holds:
         if may_be_protected(pods, self.now()):
             why = f"a pod asks not to be disrupted: take {names.DO_NOT_DISRUPT} off it"
             return {}, not_decided(claim, decision.words, why)
-        if Blocker.PAUSED in holds:
+        if self._is_paused(claim):
             return {}, not_decided(claim, decision.words, "drains are paused: `dovetail resume drains` comes first")
         unasked = [blocker for blocker in AFTER_THE_PODS if blocker in holds and blocker not in through]
         if unasked:

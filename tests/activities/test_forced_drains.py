@@ -380,6 +380,45 @@ async def test_nobody_forces_a_drain_while_drains_are_paused() -> None:
     assert "drains are paused: `dovetail resume drains`" in said
 
 
+@pytest.mark.parametrize("decision", ["force VolumesAttached", "force HookWaits"])
+async def test_nobody_forces_what_comes_after_the_pods_while_drains_are_paused(decision: str) -> None:
+    """TRM-50. The volume is off, and the hook's owner is done, long after the answer."""
+    hook = decision == "force HookWaits"
+    stage = a_stage(ASKS)
+    pauses: Any = PausedBetween(stage, START + 200.0, ENDS)
+    stage.pauses = pauses
+    if hook:
+        stage.write({PRE_TERMINATE: "backup-team"})
+        stage.world.at(BACK, lambda: stage.write({PRE_TERMINATE: None}))
+    else:
+        stage.world.attachments["a"] = attached()
+        stage.world.at(BACK, stage.world.attachments.clear)
+    stage.world.at(START + 400.0, lambda: stage.write({names.DECISION: decision}))
+
+    await stage.through(lambda: stage.terminate().terminate_instance if hook else stage.detach().await_detached)
+
+    assert stage.world.clock >= BACK
+    [said] = [notice.message for notice in stage.world.notices if notice.reason == "DecisionRefused"]
+    assert "drains are paused: `dovetail resume drains`" in said
+
+
+async def test_nobody_forces_a_node_that_a_person_has_deleted_while_drains_are_paused() -> None:
+    """TRM-50. Its pods are asked to leave all the same, as their budgets let them."""
+    stage = a_stage(ASKS, ends=START + 1800.0)
+    a_pdb(stage)
+    claim = stage.claim()
+    kept = tuple(each for each in claim.conditions if each.type != names.DISRUPTION_REASON)
+    stage.world.put(replace(claim, conditions=kept))
+    pauses: Any = PausedBetween(stage, START + 200.0, ENDS)
+    stage.pauses = pauses
+    stage.world.at(START + 400.0, lambda: stage.write({names.DECISION: "force"}))
+
+    assert await stage.drained() == "" and forces(stage) == []
+
+    [said] = [notice.message for notice in stage.world.notices if notice.reason == "DecisionRefused"]
+    assert "drains are paused: `dovetail resume drains`" in said
+
+
 async def test_who_asks_to_wait_is_told_that_a_force_goes_on() -> None:
     """TRM-50. One pod has an hour to end; the other leaves in time for its grace, whatever is said meanwhile."""
     stage = a_stage(forcing(PDB))
