@@ -42,6 +42,7 @@ class DrainMemory:
     instance_looked: float = float("-inf")  # when the cloud was last asked for the instance
     by_turns: bool = True  # whether its pods wait for those of the same owner on other nodes
     paused: str = ""  # why no further pod is asked to leave, where a person has paused drains
+    force_paused: bool = False  # whether a pause holds also the pods that a force lets go
     hooked: str = ""  # why none is asked to leave yet, where a hook holds the node
     holds: HoldMemory = field(default_factory=HoldMemory)
     minimum_over: float = 0.0  # when the minimum time of a drain is over

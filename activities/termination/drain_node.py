@@ -33,6 +33,7 @@ from dovetail.model.nodes import Node, NodeClaim
 from dovetail.model.objects.judging import Judging
 from dovetail.model.permission.pauses import Activity
 from dovetail.model.pods import Pod
+from dovetail.model.reasons.endings import is_interrupted
 from dovetail.model.values.time import format_time
 from dovetail.notices.claims import claim_deadline, unreadable_deadline
 from dovetail.notices.faults import unjudged_notices
@@ -111,8 +112,8 @@ class DrainNode:
             if nodes is None or not await self._sees_claim(departure, memory):
                 continue
             deadlines, may_end = await self._deadlines(departure, memory), self._is_minimum_over(departure, memory)
-            memory.by_turns = self._is_by_turns(departure, nodes, memory)
-            memory.paused = self._why_paused(departure) if memory.by_turns else ""
+            self._note_pause(departure, memory)
+            memory.by_turns = _is_chosen(departure, memory) and all(is_ready(node) for node in nodes)
             memory.hooked = self._why_hooked(deadlines.node, memory)
             try:
                 evictions = await self._evictions(nodes, deadlines, ask_server=may_end)
@@ -271,13 +272,13 @@ class DrainNode:
             memory.hold(pod, why, now)
         return not why
 
-    def _is_by_turns(self, departure: Departure, nodes: Iterable[Node], memory: DrainMemory) -> bool:
-        """Whether pods leave by turns: if a disruption of ours has prepared room for them. Not if somebody deletes the
-        node, if the instance is about to be lost, or if its pods serve nobody because it is not ready."""
-        if departure.reason == FORCEFUL:
-            return False
-        interrupted = memory.claim is not None and INTERRUPTED in memory.claim.annotations
-        return not interrupted and all(is_ready(node) for node in nodes)
+    def _note_pause(self, departure: Departure, memory: DrainMemory) -> None:
+        """Note what a pause of drains holds: all evictions of a drain that a disruption of ours began, also on a node
+        that is not ready; of others only the pods that a force lets go, unless the instance is about to be lost."""
+        pause = self._why_paused(departure)
+        memory.paused = pause if _is_chosen(departure, memory) else ""
+        is_lost = memory.claim is not None and is_interrupted(memory.claim)
+        memory.force_paused = bool(pause) and not is_lost
 
     def _why_paused(self, departure: Departure) -> str:
         """Why drains pause. Between two evictions it is safe: a pod that was asked to leave leaves, and the deadline
@@ -363,9 +364,17 @@ def _lets_go(deadlines: Deadlines, memory: DrainMemory) -> bool:
     """Whether pods leave a drain that is forced: not while a person pauses drains, nor while a hook holds it that the
     force was not meant for."""
     forced = deadlines.forced
-    if memory.paused:
+    if memory.force_paused:
         return False
     return not memory.hooked or (forced is not None and forced.ends_hooks(PRE_DRAIN_HOOK))
+
+
+def _is_chosen(departure: Departure, memory: DrainMemory) -> bool:
+    """Whether a disruption of ours began the drain, and has prepared room for the pods: not if somebody deletes the
+    node, or if the instance is about to be lost. Its pods leave by turns, unless they serve nobody because their node
+    is not ready."""
+    interrupted = memory.claim is not None and INTERRUPTED in memory.claim.annotations
+    return departure.reason != FORCEFUL and not interrupted
 
 
 def _is_hooked_later(claim: NodeClaim | None) -> bool:

@@ -685,6 +685,19 @@ async def test_no_further_pod_is_asked_to_leave_while_drains_are_paused(stage: S
     assert stage.evictions() == ["one"]
 
 
+async def test_no_pod_of_a_node_that_is_not_ready_is_asked_to_leave_while_drains_are_paused(stage: Stage) -> None:
+    """A disruption began the drain; that its node has become silent meanwhile ends no pause."""
+    stage.holds(a_pod("one"))
+    node = stage.world.nodes["node-1"]
+    silent = [replace(each, status="Unknown") if each.type == names.READY else each for each in node.conditions]
+    stage.world.put(replace(node, conditions=tuple(silent)))
+
+    outcome = await paused(stage, START + 100.0).run()
+
+    assert outcome.message == "drained" and stage.evictions() == ["one"]
+    assert START + 100.0 <= stage.world.clock <= START + 130.0
+
+
 @pytest.mark.parametrize("fields", [{"reason": FORCEFUL}, {"reason": "Drifted"}])
 async def test_a_pause_holds_up_no_drain_that_nobody_chose(stage: Stage, fields: dict[str, str]) -> None:
     """A person deleted it, or the cloud takes the instance: that does not wait."""

@@ -380,6 +380,25 @@ async def test_nobody_forces_a_drain_while_drains_are_paused() -> None:
     assert "drains are paused: `dovetail resume drains`" in said
 
 
+async def test_no_pod_of_a_node_that_a_person_has_deleted_leaves_by_force_while_drains_are_paused() -> None:
+    """TRM-49. It was forced before the pause, by when its pod with the longest grace has ended."""
+    stage = a_stage(forcing(PDB))
+    a_pdb(stage)
+    stage.world.put(a_pod("db-0", grace_seconds=600))
+    stage.pods.answers["uid-db-0"] = "blocked"
+    claim = stage.claim()
+    kept = tuple(each for each in claim.conditions if each.type != names.DISRUPTION_REASON)
+    stage.world.put(replace(claim, conditions=kept))
+    pauses: Any = PausedBetween(stage, START + FORCED + 60.0, BACK)
+    stage.pauses = pauses
+
+    assert await stage.drained() == "drained"
+
+    [(first, _, _), (last, grace, moment)] = forces(stage)
+    assert (first, last, grace) == ("db-0", "web-1", 30)
+    assert BACK <= moment <= BACK + 30.0
+
+
 @pytest.mark.parametrize("decision", ["force VolumesAttached", "force HookWaits"])
 async def test_nobody_forces_what_comes_after_the_pods_while_drains_are_paused(decision: str) -> None:
     """TRM-50. The volume is off, and the hook's owner is done, long after the answer."""
