@@ -191,7 +191,9 @@ class Wiring:
     @cached_property
     def detaching(self) -> AwaitDetached:
         w = self.world
-        ports = DetachPorts(lookups=w.view, claims=w.claims, nodes=w.nodes, notices=w.notices, holds=self.holds)
+        ports = DetachPorts(
+            lookups=w.view, claims=w.claims, nodes=w.nodes, notices=w.notices, holds=self.holds, cloud=w.cloud
+        )
         return AwaitDetached(ports, self.now)
 
     @cached_property

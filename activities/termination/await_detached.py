@@ -2,7 +2,8 @@
 
 Third step of TerminateNode and ReleaseNode (TRM-31 to TRM-34). It also writes that the node is drained, in the same
 request as the first state of its volumes. Nothing here detaches anything: the attach-detach controller does. A volume
-that is taken from a node too early can lose data, so only the deadline ends the wait.
+that is taken from a node too early can lose data, so only the deadline ends the wait, or that the instance is gone,
+which writes nothing any more: until its Node goes, nobody may take the volume from it.
 """
 
 import asyncio
@@ -18,6 +19,7 @@ from dovetail.activities.shared.writes.revisions import set_conditions
 from dovetail.activities.termination.departing_nodes import nodes_left, nodes_there
 from dovetail.activities.termination.holds import HoldMemory, Holds, LeavingClaim
 from dovetail.lifecycle.conditions import false, true, unknown
+from dovetail.lifecycle.initialization import is_ready
 from dovetail.messages.outcomes import StepOutcome
 from dovetail.messages.subjects import Departure
 from dovetail.messages.writes import Write, claim_write
@@ -26,10 +28,13 @@ from dovetail.model.nodes import Condition, NodeClaim
 from dovetail.model.objects.workloads import VolumeAttachment
 from dovetail.model.rules.drain_rules import Blocker
 from dovetail.notices.nodes import awaiting_detachment
+from dovetail.ports.cloud import Cloud
+from dovetail.ports.failures import Failure
 from dovetail.ports.objects import NodeClaims, Nodes, Notices
 from dovetail.ports.view import VolumeLookups
 from dovetail.telemetry.log import departures
 from dovetail.telemetry.metrics.karpenters.lifecycle import node_drained
+from dovetail.termination import timing
 from dovetail.termination.attachments import holding, volume_claim_keys
 from dovetail.termination.deadline import deadline_of, tighter, written_deadline
 from dovetail.termination.forced import deadline_of_volumes
@@ -38,13 +43,15 @@ from dovetail.termination.ladder import DrainHold, began_at, drain_reason
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DetachPorts:
-    """What it reads and writes. `holds`: None if nothing is done about what is held."""
+    """What it reads and writes. `holds`: None if nothing is done about what is held; `cloud`: None if only the deadline
+    ends the wait."""
 
     lookups: VolumeLookups
     claims: NodeClaims
     nodes: Nodes
     notices: Notices
     holds: Holds | None = None
+    cloud: Cloud | None = None
 
 
 class AwaitDetached:
@@ -56,6 +63,7 @@ class AwaitDetached:
     ) -> None:
         self.lookups, self.claims, self.nodes = ports.lookups, ports.claims, ports.nodes
         self.notices, self.now, self.pause, self.holds = ports.notices, now, pause, ports.holds
+        self.cloud = ports.cloud
         self.known = KnownClaims(ports.lookups, ports.claims)
 
     @activity.defn
@@ -64,7 +72,7 @@ class AwaitDetached:
         claim."""
         claim = await self.known.leaving(departure.claim) if departure.claim.uid else None
         deadline = None if claim is None else deadline_of(claim)
-        written, memory = "", HoldMemory()
+        written, memory, asked = "", HoldMemory(), float("-inf")
         async for _ in looks(self.pause):
             claim = await self.known.find(departure.claim)
             deadline = tighter(deadline, _written(claim))
@@ -73,6 +81,10 @@ class AwaitDetached:
             if not names:
                 writes = await self._write(departure, true(VOLUMES_DETACHED, self.now()))
                 return StepOutcome(message="volumes are off", writes=writes)
+            if self.now() - asked >= timing.INSTANCE_LOOK and (silent := self._silent(departure)):
+                asked = self.now()
+                if await self._are_gone(silent):
+                    return StepOutcome(message=f"the instance is gone, with volumes attached: {names}")
             await self._look_at_holds(departure, claim, names, memory)
             report(f"waiting for volumes to detach: {names}" + (f"; {memory.words}" if memory.words else ""))
             if deadline is not None and self.now() > deadline:
@@ -93,6 +105,21 @@ class AwaitDetached:
     async def say_detached(self, departure: Departure) -> tuple[Write, ...]:
         """Write on the claim that nothing is attached any more."""
         return await self._write(departure, true(VOLUMES_DETACHED, self.now()))
+
+    def _silent(self, departure: Departure) -> frozenset[str]:
+        """The instances that the nodes name, where no kubelet shows that one is there (TRM-5)."""
+        nodes = nodes_left(self.lookups, departure)
+        return frozenset() if any(is_ready(node) for node in nodes) else frozenset(node.provider_id for node in nodes)
+
+    async def _are_gone(self, instances: frozenset[str]) -> bool:
+        """Whether the cloud says so; one that does not answer is no proof."""
+        if self.cloud is None or "" in instances:
+            return False
+        try:
+            return all([await self.cloud.find(provider_id=each) is None for each in instances])
+        except Failure as failure:
+            report(f"the node is not ready, and the cloud does not say whether its instance is there: {failure}")
+            return False
 
     async def _look_at_holds(
         self, departure: Departure, claim: NodeClaim | None, volumes: str, memory: HoldMemory

@@ -131,6 +131,7 @@ class Stage:
             nodes=FakeNodes(world),
             notices=FakeNotices(world),
             holds=self.holds(),
+            cloud=FakeCloud(world),
         )
         return AwaitDetached(ports, world.now, self.pause)
 
@@ -770,20 +771,37 @@ async def test_hooks_hold_a_node_that_leaves_already_for_a_minute_from_the_warni
 
 
 @pytest.mark.parametrize("gone", [True, False])
+async def test_a_volume_keeps_no_node_whose_instance_is_gone(gone: bool) -> None:
+    """TRM-5. A spot instance was taken while its volume was waited for: no kubelet says any more that it is off, and
+    until the Node goes it may stay attached. A silent kubelet alone is no proof."""
+    stage = new_stage(ends=START + 3000.0)
+    stage.rules.rules = ()
+    stage.world.attachments["a"] = attached()
+    stage.world.at(START + 600.0, lambda: fail(stage, gone=gone))
+
+    over = await stage.through(lambda: stage.detach().await_detached)
+
+    assert ("the instance is gone" in over) is gone
+    assert not gone or START + 600.0 <= stage.world.clock <= START + 620.0
+    assert gone or "a" in stage.world.attachments
+
+
+def fail(stage: Stage, *, gone: bool) -> None:
+    """The kubelet falls silent; the instance is gone, or not."""
+    node = stage.world.nodes["node-1"]
+    silent = [replace(each, status="Unknown") if each.type == names.READY else each for each in node.conditions]
+    stage.world.put(replace(node, conditions=tuple(silent)))
+    if gone:
+        stage.world.instances.clear()
+
+
+@pytest.mark.parametrize("gone", [True, False])
 async def test_a_hook_keeps_no_node_whose_instance_is_gone(gone: bool) -> None:
     """TRM-5, TRM-47. It has failed while its backup was waited for; until its Node goes, a StatefulSet makes no other
     pod. A silent kubelet alone is no proof."""
     stage = new_stage(ends=START + 3000.0)
     stage.write({PRE_TERMINATE: "backup-team"})
-
-    def fails() -> None:
-        node = stage.world.nodes["node-1"]
-        silent = [replace(each, status="Unknown") if each.type == names.READY else each for each in node.conditions]
-        stage.world.put(replace(node, conditions=tuple(silent)))
-        if gone:
-            stage.world.instances.clear()
-
-    stage.world.at(START + 600.0, fails)
+    stage.world.at(START + 600.0, lambda: fail(stage, gone=gone))
     ended = await stage.through(lambda: stage.terminate().terminate_instance)
 
     assert ("is gone" in ended) is gone
