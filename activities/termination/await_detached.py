@@ -29,7 +29,7 @@ from dovetail.model.objects.workloads import VolumeAttachment
 from dovetail.model.rules.drain_rules import Blocker
 from dovetail.notices.nodes import awaiting_detachment
 from dovetail.ports.cloud import Cloud
-from dovetail.ports.failures import Failure
+from dovetail.ports.failures import Failure, NotReadable
 from dovetail.ports.objects import NodeClaims, Nodes, Notices
 from dovetail.ports.view import VolumeLookups
 from dovetail.telemetry.log import departures
@@ -76,7 +76,12 @@ class AwaitDetached:
         async for _ in looks(self.pause):
             claim = await self.known.find(departure.claim)
             deadline = tighter(deadline, _written(claim))
-            held = await self._held(departure)
+            try:
+                held = await self._held(departure)
+            except NotReadable as failure:
+                if deadline is None or self.now() <= deadline:
+                    raise
+                return await self._give_up(departure, f"what cannot be read: {failure}")
             names = ", ".join(attachment.name for attachments in held.values() for attachment in attachments)
             if not names:
                 writes = await self._write(departure, true(VOLUMES_DETACHED, self.now()))
@@ -88,9 +93,7 @@ class AwaitDetached:
             await self._look_at_holds(departure, claim, names, memory)
             report(f"waiting for volumes to detach: {names}" + (f"; {memory.words}" if memory.words else ""))
             if deadline is not None and self.now() > deadline:
-                why = ("TerminationGracePeriodElapsed", "Volumes were still attached when the grace period ended")
-                writes = await self._write(departure, false(VOLUMES_DETACHED, self.now(), why))
-                return StepOutcome(message=f"deadline passed with volumes attached: {names}", writes=writes)
+                return await self._give_up(departure, names)
             if written != names:
                 why = ("AwaitingVolumeDetachment", "Volumes are still attached")
                 await self._write(departure, unknown(VOLUMES_DETACHED, self.now(), why))
@@ -98,9 +101,17 @@ class AwaitDetached:
             await self._publish(held)
         raise AssertionError("looks never end")
 
+    async def _give_up(self, departure: Departure, held: str) -> StepOutcome:
+        why = ("TerminationGracePeriodElapsed", "Volumes were still attached when the grace period ended")
+        writes = await self._write(departure, false(VOLUMES_DETACHED, self.now(), why))
+        return StepOutcome(message=f"deadline passed with volumes attached: {held}", writes=writes)
+
     async def is_held(self, departure: Departure) -> bool:
-        """Whether volumes are still attached."""
-        return any((await self._held(departure)).values())
+        """Whether volumes are still attached, or one cannot be read: then the wait for them begins, and has an end."""
+        try:
+            return any((await self._held(departure)).values())
+        except NotReadable:
+            return True
 
     async def say_detached(self, departure: Departure) -> tuple[Write, ...]:
         """Write on the claim that nothing is attached any more."""

@@ -119,6 +119,7 @@ class DrainNode:
                 evictions = await self._evictions(nodes, deadlines, ask_server=may_end)
             except NotReadable as failure:
                 await self._say_draining(nodes, departure, memory)
+                await self._force_readable(nodes, departure, deadlines, memory)
                 if deadlines.node is not None and self.now() > deadlines.node + timing.OVERDUE:
                     return DrainOutcome(message=f"the deadline has passed; one pod could not be read: {failure}")
                 await self._wait_for_unreadable(departure, failure)
@@ -222,6 +223,18 @@ class DrainNode:
         found = self._planned(await self.pods.list_on(node.name), deadlines)
         live = await self.nodes.read(node.name) if found.waiting else node
         return found if live is not None and live.uid == node.uid else Evictions()
+
+    async def _force_readable(
+        self, nodes: Iterable[Node], departure: Departure, deadlines: Deadlines, memory: DrainMemory
+    ) -> None:
+        """Delete the pods that can be read in time for the node's deadline: it ends the instance also where another one
+        cannot be read, and they would go with it without any grace."""
+        if deadlines.node is None:
+            return
+        for node in nodes:
+            pods = tuple([pod for pod in self.lookups.all_pods() if pod.node_name == node.name])
+            due = plan_evictions(pods, deadlines.node, self.now()).force
+            await self._carry_out(Evictions(force=due), departure, deadlines, memory)
 
     async def _wait_for_unreadable(self, departure: Departure, failure: NotReadable) -> None:
         """What cannot be read may say that a pod must not leave: nothing is evicted beside it."""

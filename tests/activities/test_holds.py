@@ -22,6 +22,7 @@ from dovetail.messages.interruptions import Interruption, InterruptionReason
 from dovetail.messages.subjects import Departure
 from dovetail.model import names
 from dovetail.model.nodes import NodeClaim
+from dovetail.model.objects.workloads import VolumeAttachment
 from dovetail.model.permission.pauses import Activity, Pause
 from dovetail.model.pods import Pod
 from dovetail.model.rules.drain_rules import Blocker, DrainRules, Escalation, HookRules, Level
@@ -768,6 +769,54 @@ async def test_hooks_hold_a_node_that_leaves_already_for_a_minute_from_the_warni
     waits = waits and not (marked and reason == "spot_interrupted")
     assert drained == ("" if waits else "drained")
     assert waits or START + 660.0 < stage.world.clock < START + 700.0
+
+
+class OnePodUnreadable(FakeLookups):
+    """The cache, where one pod of the node is understood by no parser."""
+
+    def pods_on(self, node: str) -> tuple[Pod, ...]:
+        raise NotReadable("Pod/apps/bad", "spec.containers: not a list")
+
+
+async def test_a_deadline_is_kept_beside_a_pod_that_cannot_be_read() -> None:
+    """TRM-14, TRM-34. The other pods have their grace before the instance ends, and so it does, although nobody can say
+    whose volume it is. Before the deadline none leaves."""
+    stage = new_stage(ends=START + 3000.0)
+    stage.world.put(a_pod(grace_seconds=60))
+    stage.world.attachments["a"] = attached()
+    stage.write({names.TERMINATION_DEADLINE: format_time(START + 600.0)})
+    drain, detach = stage.drain(), stage.detach()
+    drain.lookups = detach.lookups = OnePodUnreadable(stage.world)
+
+    drained = await drain.drain_node(stage.departure())
+    detached = await detach.await_detached(stage.departure())
+
+    [(_, name, grace, moment)] = [line.split() for line in stage.world.ledger if line.startswith("force")]
+    assert name == "web-1" and 50 <= int(grace) <= 60 and START + 540.0 <= float(moment) <= START + 550.0
+    assert "one pod could not be read" in drained.message and "deadline passed" in detached.message
+
+
+class NoVolumesReadable(FakeLookups):
+    """The cache, where a volume of the node is understood by no parser."""
+
+    def attachments_on(self, node: str) -> tuple[VolumeAttachment, ...]:
+        raise NotReadable("VolumeAttachment/a", "spec.source: not a map")
+
+
+async def test_a_volume_that_cannot_be_read_holds_its_node_until_the_deadline_and_no_longer() -> None:
+    """TRM-34. The drain ends, so that the wait for volumes begins, which the deadline ends."""
+    stage = new_stage()
+    stage.world.put(a_pod())
+    stage.write({names.TERMINATION_DEADLINE: format_time(START + 600.0)})
+    drain, detach = stage.drain(), stage.detach()
+    drain.detaching, detach.lookups = detach, NoVolumesReadable(stage.world)
+
+    drained = await drain.drain_node(stage.departure())
+    assert drained.message == "drained" and not drained.detached
+    with pytest.raises(NotReadable):
+        await detach.await_detached(stage.departure())
+    stage.world.clock = START + 601.0
+    assert "deadline passed" in (await detach.await_detached(stage.departure())).message
 
 
 @pytest.mark.parametrize("gone", [True, False])
