@@ -13,6 +13,8 @@ from typing import Any
 import orjson
 from aiohttp import web
 
+from dovetail.adapters.kube.client import Client
+from dovetail.adapters.kube.connection import ClusterAddress
 from dovetail.model.values.json import Json
 
 GONE: Json = {"kind": "Status", "reason": "NotFound", "message": "not found"}  # of an object
@@ -116,3 +118,15 @@ async def fake_server(folder: Path, port: int = 0, tls: ssl.SSLContext | None = 
         yield server
     finally:
         await runner.cleanup()
+
+
+@asynccontextmanager
+async def talking(folder: Path) -> AsyncIterator[tuple[FakeServer, Client]]:
+    """A server and a client of it."""
+    async with fake_server(folder) as server:
+        client = Client(ClusterAddress(kubeconfig=server.kubeconfig()))
+        await client.open()
+        try:
+            yield server, client
+        finally:
+            await client.close()

@@ -1,14 +1,12 @@
 """What stands before the API server answers in its place while it starts or has no route: by such an answer nothing is
 gone, done or absent."""
 
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import pytest
 
 from dovetail.adapters.kube.client import Client
-from dovetail.adapters.kube.connection import ClusterAddress
 from dovetail.adapters.kube.karpenter_lease import KarpenterLease
 from dovetail.adapters.kube.objects.claims import KubeNodeClaims
 from dovetail.adapters.kube.objects.namespaces import KubeNamespaces
@@ -19,7 +17,7 @@ from dovetail.adapters.kubernetes_json.kinds import DISRUPTION_POLICY, FREEZE, N
 from dovetail.adapters.kubernetes_json.parsing.pods import parse_pod
 from dovetail.model.values.json import Json
 from dovetail.ports.failures import Unreachable
-from tests.adapters.kube.fake_server import GONE, FakeServer, Reply, fake_server, says
+from tests.adapters.kube.fake_server import GONE, Reply, says, talking
 from tests.adapters.kube.test_karpenter_lease import NOW, PATH, a_lease, items
 from tests.ports.objects import a_pod
 
@@ -37,17 +35,6 @@ NO_ROUTE: dict[str, Reply] = {
     "text": says(404, b"404 page not found"),
     "object": says(404, {"error": "no route"}),
 }
-
-
-@asynccontextmanager
-async def talking(folder: Path) -> AsyncIterator[tuple[FakeServer, Client]]:
-    async with fake_server(folder) as server:
-        client = Client(ClusterAddress(kubeconfig=server.kubeconfig()))
-        await client.open()
-        try:
-            yield server, client
-        finally:
-            await client.close()
 
 
 @pytest.mark.parametrize("page", PAGES)

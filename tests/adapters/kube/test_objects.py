@@ -1,14 +1,10 @@
 """Answers that a real server gives too rarely for a test to wait for them."""
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import ClassVar
 
 import pytest
 
-from dovetail.adapters.kube.client import Client
-from dovetail.adapters.kube.connection import ClusterAddress
 from dovetail.adapters.kube.guards import DELETION_COSTS, PLACES, GuardedRight
 from dovetail.adapters.kube.objects.claims import KubeNodeClaims
 from dovetail.adapters.kube.objects.nodes import KubeNodes
@@ -24,19 +20,8 @@ from dovetail.model.values.json import Json
 from dovetail.notices.notice import Notice
 from dovetail.ports.failures import Conflict, Failure, NotReadable, Refused, Taken, Throttled, Unreachable
 from dovetail.ports.objects import MetadataChange
-from tests.adapters.kube.fake_server import GONE, FakeServer, fake_server, says
+from tests.adapters.kube.fake_server import GONE, says, talking
 from tests.ports.objects import a_new_claim, a_node, a_pod
-
-
-@asynccontextmanager
-async def talking(folder: Path) -> AsyncIterator[tuple[FakeServer, Client]]:
-    async with fake_server(folder) as server:
-        client = Client(ClusterAddress(kubeconfig=server.kubeconfig()))
-        await client.open()
-        try:
-            yield server, client
-        finally:
-            await client.close()
 
 
 def stored(body: Json, version: int = 5) -> Json:
