@@ -4,11 +4,11 @@ The attacks are tried under the worker's own identity; what the worker does with
 """
 
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import pytest
 import pytest_asyncio
@@ -34,7 +34,7 @@ from dovetail.model.objects.workloads import Deployment
 from dovetail.model.places.move_changes import beginning
 from dovetail.model.pods import Pod
 from dovetail.model.values.json import Json
-from dovetail.ports.failures import Forbidden
+from dovetail.ports.failures import Conflict, Forbidden
 from dovetail.ports.objects import MetadataChange
 from dovetail.termination.announced import drained, draining, planned, undone
 from testbed.plane.api import ApiClient
@@ -42,6 +42,8 @@ from testbed.up import POLICY_PATHS, SHIPPED_USER, WORKER_USER, give_rights
 from testing.cluster.fleets import fleet_pool, workload
 from testing.cluster.ground import Ground
 from testing.cluster.objects import DEPLOYMENTS
+
+T = TypeVar("T")
 
 pytestmark = pytest.mark.cluster
 
@@ -208,20 +210,30 @@ async def test_a_stolen_worker_changes_nothing_of_what_new_nodes_run_and_how_muc
         await scene.refused(f"{NODE_CLASSES}/default", "dovetail-specs", OF_A_CLASS, MERGED)
 
         pools = KubeNodePools(scene.client)
-        pool = await pools.read("kept")
-        assert pool is not None
-        written = await pools.patch(pool, MetadataChange(annotations={names.NODE_POOL_HASH: "1"}))
-        assert written is not None and written.annotations[names.NODE_POOL_HASH] == "1"
+        hashed = MetadataChange(annotations={names.NODE_POOL_HASH: "1"})
+        pool = await at_its_latest(partial(pools.read, "kept"), lambda pool: pools.patch(pool, hashed))
+        assert pool.annotations[names.NODE_POOL_HASH] == "1"
         classes = KubeRawObjects(scene.client, "EC2NodeClass", NODE_CLASSES)
-        raw = await classes.read("default")
-        assert raw is not None
-        kept = raw["metadata"].get("finalizers") or []
+        read = partial(classes.read, "default")
+        kept = (await ground.api.get(f"{NODE_CLASSES}/default")).body["metadata"].get("finalizers") or []
         for finalizers in ([*kept, "karpenter.k8s.aws/termination"], kept or None):
-            raw = await classes.patch(raw, {"metadata": {"finalizers": finalizers, "annotations": {"a": "b"}}})
-            assert raw is not None and raw["metadata"]["annotations"]["a"] == "b"
+            change = {"metadata": {"finalizers": finalizers, "annotations": {"a": "b"}}}
+            raw = await at_its_latest(read, partial(classes.patch, change=change))
+            assert raw["metadata"]["annotations"]["a"] == "b"
         await classes.merge("default", {"metadata": {"annotations": {"a": None}}})
     finally:
         await ground.api.delete(f"{POOLS}/kept")
+
+
+async def at_its_latest(read: Callable[[], Awaitable[T | None]], write: Callable[[T], Awaitable[T | None]]) -> T:
+    """The object as written, read again where one of the workers, which write there too, has been faster."""
+    while True:
+        found = await read()
+        assert found is not None
+        with suppress(Conflict):
+            written = await write(found)
+            assert written is not None
+            return written
 
 
 def another_identity(policy: Json) -> Json:
