@@ -18,6 +18,7 @@ Compiled files are written whatever PYTHONDONTWRITEBYTECODE says: hundreds of wo
 """
 
 import io
+import json
 import os
 import signal
 import subprocess
@@ -74,45 +75,69 @@ LANES: dict[str, tuple[Share, ...]] = {
 
 # More failures than this are no accident: they are not tried again.
 MOST_TRIED_AGAIN = 10
-_FAILED = "DOVETAIL_FAILED_TESTS"  # the file in which a lane notes what failed
+_NOTES = "DOVETAIL_TEST_NOTES"  # the file in which a lane notes what failed and what was skipped
 
 
-class Failures:
-    """A plugin that notes which tests failed, in set-up, call or tear-down."""
+class Outcomes:
+    """A plugin that notes which tests failed, in set-up, call or tear-down, and which were skipped, with the reason.
+
+    A lane passes them on as lines of its notes."""
 
     def __init__(self) -> None:
-        self.names: list[str] = []
+        self.failed: list[str] = []
+        self.skipped: list[tuple[str, str]] = []  # test, reason
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Note a failure once."""
-        if report.failed and report.nodeid not in self.names:
-            self.names.append(report.nodeid)
+        """Note an outcome once."""
+        if report.failed and report.nodeid not in self.failed:
+            self.failed.append(report.nodeid)
+        if report.skipped and isinstance(report.longrepr, tuple):
+            self.skipped.append((report.nodeid, report.longrepr[2].removeprefix("Skipped: ")))
+
+    def write(self, notes: Path) -> None:
+        """For the process that started this lane."""
+        notes.write_text(json.dumps([self.failed, self.skipped]))
+
+    def read(self, notes: Path) -> None:
+        """Add what a lane wrote, if it came that far."""
+        if notes.exists():
+            failed, skipped = json.loads(notes.read_text())
+            self.failed += failed
+            self.skipped += [(test, reason) for test, reason in skipped]
+
+    def words_on_skipped(self) -> str:
+        """Which tests saw nothing, under their reason: a green run says what it did not look at."""
+        if not self.skipped:
+            return "skipped: nothing"
+        reasons = sorted({reason for _, reason in self.skipped})
+        tests = {reason: [test for test, why in self.skipped if why == reason] for reason in reasons}
+        return "\n".join(f"skipped: {reason}: {', '.join(tests[reason])}" for reason in reasons)
 
 
-def here(arguments: list[str]) -> tuple[int, list[str]]:
-    """Run pytest in this process: its exit code, and what failed."""
-    failures = Failures()
+def here(arguments: list[str], seen: Outcomes) -> int:
+    """Run pytest in this process: its exit code."""
     if COVERAGE not in arguments:
-        return int(pytest.main(arguments, plugins=[failures])), failures.names
+        return int(pytest.main(arguments, plugins=[seen]))
     measured = coverage.Coverage(data_file=None, source_pkgs=["dovetail"], branch=False)
     measured.start()
-    code = int(pytest.main([word for word in arguments if word != COVERAGE], plugins=[failures]))
+    code = int(pytest.main([word for word in arguments if word != COVERAGE], plugins=[seen]))
     measured.stop()
     print(f"coverage: {measured.report(file=io.StringIO()):.1f} % of the product's lines run in the fast tests alone")
-    return code, failures.names
+    return code
 
 
-def side_by_side(shares: tuple[Share, ...]) -> tuple[int, list[str]]:
-    """A process for each lane. The first one's words are printed as they come, the others' afterwards."""
+def side_by_side(shares: tuple[Share, ...], seen: Outcomes) -> int:
+    """A process for each lane. The first one's words are printed as they come, the others' afterwards, and in the end
+    what was skipped."""
     lanes = [share for share in shares for _ in range(share.lanes)]
     with tempfile.TemporaryDirectory() as folder:
-        noted = [Path(folder) / f"failed-{number}" for number in range(len(lanes))]
+        noted = [Path(folder) / f"noted-{number}" for number in range(len(lanes))]
         spoken = [Path(folder) / f"output-{number}" for number in range(len(lanes))]
         running = []
         for number, share in enumerate(lanes):
             notes = Path(folder) / f"taken-{share.among}"
             notes.mkdir(exist_ok=True)
-            environment = {_FAILED: str(noted[number]), "DOVETAIL_LANE": str(number), TAKEN: str(notes)}
+            environment = {_NOTES: str(noted[number]), "DOVETAIL_LANE": str(number), TAKEN: str(notes)}
             with spoken[number].open("wb") as output:
                 running.append(
                     subprocess.Popen(
@@ -133,8 +158,10 @@ def side_by_side(shares: tuple[Share, ...]) -> tuple[int, list[str]]:
                 if process.poll() is None:
                     process.terminate()  # pytest then tears down what it has started; SIGINT is ignored under nohup
                     process.wait()
-        names = [name for file in noted if file.exists() for name in file.read_text().splitlines()]
-    return max(codes, key=abs), names
+        for file in noted:
+            seen.read(file)
+    print(seen.words_on_skipped(), flush=True)
+    return max(codes, key=abs)
 
 
 def again(names: list[str], ledger: Path) -> int:
@@ -171,13 +198,14 @@ def main() -> None:
         ledger = Path(arguments[at + 1])
         del arguments[at : at + 2]
     shares = LANES.get(arguments[0]) if len(arguments) == 1 else None
-    code, names = here(arguments) if shares is None else side_by_side(shares)
-    note = os.environ.get(_FAILED)
-    if note:
-        Path(note).write_text("".join(f"{name}\n" for name in names))
-    may_try = not note and ALONE not in sys.argv and code == int(pytest.ExitCode.TESTS_FAILED)
-    if may_try and 0 < len(names) <= MOST_TRIED_AGAIN:
-        code = again(names, ledger)
+    seen = Outcomes()
+    code = here(arguments, seen) if shares is None else side_by_side(shares, seen)
+    notes = os.environ.get(_NOTES)
+    if notes:
+        seen.write(Path(notes))
+    may_try = not notes and ALONE not in sys.argv and code == int(pytest.ExitCode.TESTS_FAILED)
+    if may_try and 0 < len(seen.failed) <= MOST_TRIED_AGAIN:
+        code = again(seen.failed, ledger)
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(code)

@@ -39,7 +39,7 @@ def run(folder: Path, tests: str, *listed: str) -> tuple[int, str]:
     (folder / "ledger.toml").write_text("".join(rows))
     command = [sys.executable, "-m", "tests.run", "--ledger", "ledger.toml", "test_it.py"]
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    environment.pop("DOVETAIL_FAILED_TESTS", None)  # this run is no lane of the one that runs this test
+    environment.pop("DOVETAIL_TEST_NOTES", None)  # this run is no lane of the one that runs this test
     done = subprocess.run(
         command, cwd=folder, env=environment, capture_output=True, text=True, timeout=120, check=False
     )
@@ -198,6 +198,30 @@ def test_without_a_control_plane_cluster_tests_are_skipped_but_fail_in_ci(
     assert done.returncode == code, done.stdout
     assert " passed" not in done.stdout
     assert (" skipped" in done.stdout) != bool(required)
+
+
+def test_a_run_in_lanes_ends_with_what_was_skipped_and_why(tmp_path: Path) -> None:
+    """Of every lane; one list for a reason."""
+    skipping = "import pytest\n\ndef test_page():\n    pytest.skip('no browser: none is installed')\n"
+    (tmp_path / "test_a.py").write_text(skipping)
+    (tmp_path / "test_b.py").write_text(f"{skipping}\ndef test_plain():\n    pass\n")
+    shares = "(run.Share(('test_a.py',)), run.Share(('test_b.py',)))"
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    environment.pop("DOVETAIL_TEST_NOTES", None)
+    command = [
+        sys.executable,
+        "-c",
+        f"import sys; from tests import run; run.LANES['two'] = {shares}; run.main()",
+        "two",
+    ]
+    done = subprocess.run(
+        command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=120, check=False
+    )
+
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.splitlines()[-1] == (
+        "skipped: no browser: none is installed: test_a.py::test_page, test_b.py::test_page"
+    )
 
 
 def test_nothing_else_is_skipped() -> None:
