@@ -25,7 +25,7 @@ INVALID: Final = 422
 
 _NOT_FOUND_REASON: Final = "NotFound"  # of an object; a path that is not served has none
 
-_NOT_NOW: Final = frozenset({408, 425, 500, 502, 503, 504})
+_NOT_NOW: Final = frozenset({408, 425})  # and all from 500 on
 _EXPIRED: Final = 410
 _LONGEST_MESSAGE: Final = 500  # a refusal may quote a whole object
 
@@ -68,8 +68,16 @@ class Answer:
 
     @property
     def causes(self) -> tuple[Mapping[str, Any], ...]:
-        """The details' causes: which field is wrong, or what kept an eviction back."""
-        return tuple((self.body.get("details") or {}).get("causes") or ())
+        """The details' causes: which field is wrong, or what kept an eviction back. None where a gateway has written
+        the details in a form of its own."""
+        details = self.body.get("details")
+        causes = details.get("causes") if isinstance(details, dict) else None
+        return tuple(cause for cause in causes if isinstance(cause, dict)) if isinstance(causes, list) else ()
+
+    @property
+    def fields(self) -> tuple[str, ...]:
+        """Those that the causes name."""
+        return tuple(str(cause["field"]) for cause in self.causes if cause.get("field"))
 
 
 def body_of(decoded: object, text: str) -> tuple[dict[str, Any], bool]:
@@ -94,13 +102,12 @@ def failure_of(answer: Answer, subject: str) -> Failure:
         return Expired(subject, message)
     if status == NOT_FOUND:
         return NotServed(subject, message)
-    if status in _NOT_NOW:
+    if status in _NOT_NOW or status >= 500:
         return Unreachable(subject, message, answer.retry_after)
     return Refused(subject, _with_fields(answer))
 
 
 def _with_fields(answer: Answer) -> str:
     """The message, with the invalid fields if the server names them and the message does not."""
-    fields = [str(cause["field"]) for cause in answer.causes if cause.get("field")]
-    missing = [name for name in fields if name not in answer.message]
+    missing = [name for name in answer.fields if name not in answer.message]
     return f"{answer.message} ({', '.join(missing)})" if missing else answer.message

@@ -12,7 +12,9 @@ from aiohttp import web
 from dovetail.adapters.kube.client import Client
 from dovetail.adapters.kube.connection import ClusterAddress, user_agent
 from dovetail.adapters.kube.failures import Expired
+from dovetail.adapters.kube.objects.pods import KubePods
 from dovetail.adapters.kube.requests import Request, object_path
+from dovetail.adapters.kubernetes_json.parsing.pods import parse_pod
 from dovetail.ports.failures import (
     Conflict,
     Failure,
@@ -27,6 +29,7 @@ from dovetail.ports.failures import (
 )
 from testbed.faults.certificates import Authority, Pair
 from tests.adapters.kube.fake_server import FakeServer, fake_server, says, streams
+from tests.ports.objects import a_pod
 
 GET = Request(method="GET", path="/x", subject="Pod/shop/web")
 
@@ -74,6 +77,8 @@ async def test_a_client_that_only_looks_sends_nothing_that_writes(tmp_path: Path
         (500, "InternalError", Unreachable),
         (503, "ServiceUnavailable", Unreachable),
         (504, "Timeout", Unreachable),
+        (507, "", Unreachable),
+        (529, "", Unreachable),  # what only a gateway says
     ],
 )
 async def test_a_status_becomes_the_failure_that_names_its_object(
@@ -114,6 +119,18 @@ async def test_a_refusal_names_the_fields(tmp_path: Path) -> None:
 
         with pytest.raises(Refused, match=r"is invalid \(spec\.taints\[0\]\.key\)"):
             await client.call(GET)
+
+
+@pytest.mark.parametrize("details", ["busy", ["busy"], {"causes": "busy"}, {"causes": 7}, {"causes": ["busy", {}]}])
+async def test_details_in_a_form_of_a_gateway_s_own_hide_no_failure(tmp_path: Path, details: object) -> None:
+    body = {"message": "because", "details": details}
+    async with fake_server(tmp_path) as server, connected(server) as client:
+        server.on("/x", says(400, body))
+        with pytest.raises(Refused, match=r"^Pod/shop/web: because$"):
+            await client.call(GET)
+        server.on("/api/v1/namespaces/default/pods/web/eviction", says(429, body))
+        with pytest.raises(Throttled, match="because"):
+            await KubePods(client).evict(parse_pod(a_pod("web", "n")))
 
 
 async def test_a_page_of_a_proxy_is_no_mystery(tmp_path: Path) -> None:

@@ -39,7 +39,7 @@ def bookmark(version: int) -> Json:
     return {"type": "BOOKMARK", "object": {"metadata": {"resourceVersion": str(version)}}}
 
 
-def error(code: int) -> Json:
+def error(code: object) -> Json:
     return {"type": "ERROR", "object": {"kind": "Status", "code": code, "message": "set by the test"}}
 
 
@@ -181,14 +181,16 @@ class TestListingAgain:
             async with watching(server) as watched:
                 await watched.until(lambda: watched.names() == ["b"])
 
-    async def test_another_error_in_the_stream_opens_it_again_without_a_list(self, tmp_path: Path) -> None:
+    @pytest.mark.parametrize("said", [error(500), error("busy"), {"type": "ERROR", "object": "busy"}])
+    async def test_another_error_in_the_stream_opens_it_again_without_a_list(self, tmp_path: Path, said: Json) -> None:
         async with fake_server(tmp_path) as server:
             server.on(PATH, says(200, a_list(10)))
-            server.on(f"{PATH}?watch", streams(error(500)), streams(added(a_thing("a", 11))))
+            server.on(f"{PATH}?watch", streams(said), streams(added(a_thing("a", 11))))
             async with watching(server) as watched:
                 await watched.until(lambda: watched.names() == ["a"])
 
         assert [query["resourceVersion"] for query in watches(server)] == ["10", "10"]
+        assert len(server.asked) == 3
 
 
 class TestTrust:

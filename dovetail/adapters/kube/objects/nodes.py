@@ -55,7 +55,7 @@ class KubeNodes:
             patch_type=KEYED_PATCH,
         )
         answer = await self._client.call(request)
-        if answer.status == INVALID and "metadata.uid" not in {cause.get("field") for cause in answer.causes}:
+        if answer.status == INVALID and "metadata.uid" not in answer.fields:
             raise failure_of(answer, request.subject)  # else another node has taken the name
         if answer.status not in request.expected:
             self._nodes.latest.remember(self._nodes.parsed(answer.body))

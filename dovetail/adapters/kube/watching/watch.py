@@ -16,7 +16,7 @@ import orjson
 
 from dovetail.adapters.kube.client import Client
 from dovetail.adapters.kube.discovery import is_absent
-from dovetail.adapters.kube.failures import Answer, Expired, NotServed, failure_of
+from dovetail.adapters.kube.failures import Answer, Expired, NotServed, body_of, failure_of
 from dovetail.adapters.kube.paging import pages
 from dovetail.adapters.kube.requests import Request
 from dovetail.adapters.kube.watching.health import SILENCE_SECONDS, StreamHealth
@@ -119,7 +119,9 @@ class Stream:
     def _take(self, event: dict[str, Any]) -> None:
         kind, raw = event["type"], event["object"]
         if kind == "ERROR":
-            raise failure_of(Answer(status=int(raw.get("code") or 500), body=raw), self._kind.name)
+            body, _ = body_of(raw, str(raw))
+            code = body.get("code")
+            raise failure_of(Answer(status=code if isinstance(code, int) else 500, body=body), self._kind.name)
         version = int(raw["metadata"]["resourceVersion"])
         if version < self._version:
             raise Expired(self._kind.name, f"the server went back from version {self._version} to {version}")
