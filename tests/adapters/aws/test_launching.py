@@ -208,9 +208,10 @@ async def test_when_everything_is_short_there_is_no_capacity_and_no_further_call
     assert len(ready.calls("CreateFleet")) == 1
 
 
-async def test_spot_that_is_short_falls_back_to_on_demand_with_the_next_claim(ready: Stage) -> None:
-    """AWS-151."""
-    ready.patch(ice=[{"capacityType": "spot"}])
+@pytest.mark.parametrize("code", ["InsufficientInstanceCapacity", "SpotMaxPriceTooLow"])
+async def test_spot_that_is_short_falls_back_to_on_demand_with_the_next_claim(ready: Stage, code: str) -> None:
+    """AWS-89, AWS-151."""
+    ready.patch(ice=[{"capacityType": "spot", "code": code}])
 
     first = await ready.launch(a_claim(M5_LARGE, any_kind()))
     second = await ready.launched(a_claim(M5_LARGE, any_kind()))

@@ -15,7 +15,6 @@ from dovetail.model import names as core
 from dovetail.model.values.json import Json
 from dovetail.ports.cloud import LaunchRefused, LaunchWarning, NoCapacity
 
-RESERVATION_FULL: Final = "ReservationCapacityExceeded"
 UNFULFILLABLE: Final = frozenset(
     {
         "InsufficientInstanceCapacity",
@@ -25,7 +24,9 @@ UNFULFILLABLE: Final = frozenset(
         "Unsupported",
         NO_ADDRESSES,
         "MaxFleetCountExceeded",
-        RESERVATION_FULL,
+        "SpotMaxPriceTooLow",
+        "ReservationCapacityExceeded",
+        "InvalidCapacityReservationState.Unavailable",
     }
 )
 
