@@ -7,7 +7,7 @@ metadata options arrive too, because drift (AWS-114) and the product's own recor
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from testbed.cloud.http import filters
 from testbed.cloud.http.errors import AwsError
@@ -17,6 +17,17 @@ from testbed.cloud.operations.templates import user_data_of
 from testbed.cloud.state.catalogue import architecture
 from testbed.cloud.state.cloud import Cloud
 from testbed.cloud.state.instances import Instance
+
+_OF_ADDRESSES: Final = frozenset(
+    {
+        "AssociatePublicIpAddress",
+        "ConnectionTrackingSpecification",
+        "Ipv4PrefixCount",
+        "Ipv6AddressCount",
+        "Ipv6PrefixCount",
+        "PrimaryIpv6",
+    }
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,6 +126,7 @@ def check(cloud: Cloud, order: Order) -> None:
     for group in groups_of(order.data):
         if group not in known:
             raise AwsError("InvalidGroup.NotFound", f"The security group '{group}' does not exist")
+    _check_fabric(order.data.get("NetworkInterfaces") or ())
     _check_profile(cloud, (order.data.get("IamInstanceProfile") or {}).get("Name"))
     if order.pool.zone not in cloud.world.zones_of(order.pool.type):
         raise AwsError(
@@ -149,6 +161,14 @@ def _check_root(image: Json, mapped: Sequence[Json]) -> None:
                 "InvalidBlockDeviceMapping",
                 f"Volume of size {size}GB is smaller than snapshot 'snap-{image['id']}', expect size>= {least}GB",
             )
+
+
+def _check_fabric(interfaces: Sequence[Json]) -> None:
+    """An interface for the fabric alone has no addresses, and no connections that could be followed."""
+    for each in interfaces:
+        wrong = sorted(each.keys() & _OF_ADDRESSES) if each.get("InterfaceType") == "efa-only" else []
+        if wrong:
+            raise AwsError("InvalidParameterValue", f"{wrong[0]} is not supported for interfaces of type efa-only")
 
 
 def _check_profile(cloud: Cloud, profile: str | None) -> None:

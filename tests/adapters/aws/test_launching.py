@@ -645,6 +645,29 @@ async def test_enclaves_are_on_where_the_class_says_so_whatever_pods_ask_for(
     assert instance.labels[names.INSTANCE_TYPE] == ("m5.xlarge" if on else "m5.large")
 
 
+async def test_an_interface_of_the_fabric_alone_has_no_prefixes_and_no_connections_to_track(ready: Stage) -> None:
+    """AWS-86: EC2 refuses a launch that gives them to an `efa-only` interface."""
+    rows = [("interface", 0, 0), ("efa-only", 0, 1), ("interface", 1, 1)]
+    await ready.with_class(
+        ipPrefixCount=1,
+        connectionTracking={"udpTimeout": 45},
+        networkInterfaces=[
+            {"networkCardIndex": card, "deviceIndex": device, "interfaceType": kind} for kind, card, device in rows
+        ],
+    )
+    p4d = one_of("node.kubernetes.io/instance-type", "p4d.24xlarge")
+
+    await ready.launched(a_claim(p4d, on_demand()))
+
+    made = ready.calls("CreateLaunchTemplate")[-1]["input"]["LaunchTemplateData"]["NetworkInterfaces"]
+    assert all(each["Groups"] == made[0]["Groups"] for each in made)
+    assert [("Ipv4PrefixCount" in each, "ConnectionTrackingSpecification" in each) for each in made] == [
+        (True, True),
+        (False, False),
+        (True, True),
+    ]
+
+
 async def test_what_a_launch_is_made_of_changes_with_images_and_static_fields_alone(ready: Stage) -> None:
     async def makes() -> str:
         return (await ready.adapter.catalogues.node_class(REFERENCE)).makes

@@ -60,9 +60,7 @@ async def drift(stage: Stage, claim: NodeClaim) -> str:
 
 
 @pytest.mark.parametrize("code", ["ReservationCapacityExceeded", "InvalidCapacityReservationState.Unavailable"])
-async def test_what_is_reserved_comes_first_and_ends_where_ec2_says_that_it_is_used_up(
-    stage: Stage, code: str
-) -> None:
+async def test_what_is_reserved_comes_first_and_ends_where_ec2_says_that_it_is_used_up(stage: Stage, code: str) -> None:
     """AWS-89, AWS-149, AWS-150, AWS-156: EC2 lists one as free that is not; the next launch asks elsewhere."""
     await with_reservations(stage, OPEN)
     first = await capacity_type_launched(stage)

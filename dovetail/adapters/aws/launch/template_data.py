@@ -129,8 +129,18 @@ def _interfaces(inputs: TemplateInputs) -> list[Json]:
         ]
     else:
         rows = [{"DeviceIndex": 0}]
-    shared = _shared(inputs)
-    return [{**row, **shared, **(_first(inputs) if _is_first(row) else {})} for row in rows]
+    shared, first = _shared(inputs), _first(inputs)
+    groups = list(inputs.node_class.security_groups)
+    return [
+        {
+            **row,
+            "Groups": groups,
+            # One of the fabric alone has no addresses: EC2 refuses prefixes and connection tracking there.
+            **(shared if row.get("InterfaceType") != "efa-only" else {}),
+            **(first if _is_first(row) else {}),
+        }
+        for row in rows
+    ]
 
 
 def _is_first(row: Json) -> bool:
@@ -139,7 +149,7 @@ def _is_first(row: Json) -> bool:
 
 def _shared(inputs: TemplateInputs) -> Json:
     spec = inputs.node_class.spec
-    shared: Json = {"Groups": list(inputs.node_class.security_groups)}
+    shared: Json = {}
     if spec.ip_prefix_count is not None:
         shared["Ipv6PrefixCount" if inputs.ipv6 else "Ipv4PrefixCount"] = spec.ip_prefix_count
     tracking = spec.connection_tracking
