@@ -81,6 +81,35 @@ async def test_one_that_ended_or_was_sold_again_begins_anew_and_leaves_nothing_b
     assert set(shared.data) == {other.key, other.since_key}
 
 
+async def test_what_has_ended_is_removed_also_where_it_was_found_by_a_worker_that_is_gone() -> None:
+    """AWS-72: entries that stay would fill the ConfigMap, and then none could be written."""
+    gone = Shortage(capacity_type="spot", instance_type="c5.large", zone="us-west-2b")
+    shared = Shared(data={gone.key: 900.0, gone.since_key: 800.0, M5.since_key: 700.0, "not-ours": 1.0})
+    one = shared.worker()
+    await one.remember([M5])
+    shared.now += 181.0
+    assert one.revision > 0  # as each plan asks
+    other = Shortage(capacity_type="spot", instance_type="m5.large", zone="us-west-2a")
+
+    await one.remember([other])
+
+    assert set(shared.data) == {other.key, other.since_key, "not-ours"}
+
+
+async def test_what_another_worker_has_found_short_again_is_not_removed() -> None:
+    """AWS-72: the end that this worker remembers is that of before."""
+    shared = Shared()
+    one, two = shared.worker(), shared.worker()
+    await one.remember([M5])
+    await two.reread()
+    shared.now += 181.0
+    await one.remember([M5])
+
+    await two.remember([Shortage(capacity_type="spot", instance_type="m5.large", zone="us-west-2a")])
+
+    assert shared.data[M5.key] == 1361.0
+
+
 async def test_an_older_worker_s_entry_is_as_old_as_its_reading_and_it_takes_ours_for_what_it_knows() -> None:
     shared = Shared(data={M5.key: 1100.0})
     one = shared.worker()

@@ -143,12 +143,11 @@ class Shortages:
         marked = {s: until for s in shortages if not 0.0 <= until - self._until.get(s, 0.0) < _JUST_WRITTEN_SECONDS}
         if not marked:
             return
-        ended = [s for s, end in self._until.items() if end <= now and s not in marked]
         self._take(marked, dict.fromkeys(marked, now))
         changes = {shortage.key: end for shortage, end in marked.items()}
         changes.update({shortage.since_key: self._since[shortage] for shortage in marked})
         try:
-            await self._store.write({**_without(ended), **changes})
+            await self._store.write({**_past(await self._store.read(), now), **changes})
         except Failure as failure:
             _log.warning("shortages are known to this worker only: %s", failure)
 
@@ -200,6 +199,13 @@ class Shortages:
             moment for end in self._until.values() for moment in (end, end - SHORTAGE_SECONDS + ASKED_AGAIN_AFTER)
         ]
         self._next_end = min((moment for moment in moments if moment > now), default=float("inf"))
+
+
+def _past(stored: dict[str, float], now: float) -> dict[str, float | None]:
+    """What has ended is removed, wherever it was found: nobody else would, and a ConfigMap has 1 MiB. Judged by what
+    was read just now, as another worker may have found it short again."""
+    known = {key: read_key(key.removeprefix(_SINCE)) for key in stored}
+    return {key: None for key, each in known.items() if each is not None and stored.get(each.key, 0.0) <= now}
 
 
 def _without(shortages: Iterable[Shortage]) -> dict[str, float | None]:
