@@ -375,6 +375,16 @@ async def test_ids_that_ec2_does_not_know_do_not_hide_what_it_knows(words: str) 
     assert max(len(each) for each in calls.asked) == 100
 
 
+async def test_an_answer_that_lacks_an_instance_does_not_say_that_it_is_gone(stage: Stage) -> None:
+    """AWS-191: EC2 refuses an id that it does not know; while a zone is in trouble its answers lack some that run."""
+    await stage.with_class()
+    identity = (await stage.launched(a_claim())).provider_id.rpartition("/")[2]
+    stage.patch(fail=[{"op": "DescribeInstanceStatus", "when": "after", "answer": "half"}])
+    warned: list[Warned] = [(identity, "instance_terminated"), (identity, "instance_status")]
+
+    assert await stage.adapter.interruptions.borne_out(warned) == frozenset()
+
+
 class Statuses:
     """EC2, which knows some instances."""
 

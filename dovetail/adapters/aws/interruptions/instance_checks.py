@@ -25,6 +25,7 @@ _QUERIES: Final = (
 _STAYS: Final = frozenset({"pending", "running"})
 _MOST_IDS: Final = 100  # of one question
 _UNKNOWN: Final = "InvalidInstanceID.NotFound"
+_GONE: Final[Json] = {"InstanceState": {"Name": "terminated"}}
 _OVER: Final = re.compile(r"\[(completed|cancell?ed)\]", re.IGNORECASE)  # how EC2 marks an event that is over
 
 
@@ -43,35 +44,34 @@ async def troubles(calls: Calls, now: float) -> tuple[Interruption, ...]:
 
 async def borne_out(calls: Calls, warned: Collection[Warned], now: float) -> frozenset[Warned]:
     """The warnings that EC2 confirms: any about an instance that is neither running nor starting, and for a running one
-    those that match its checks and events. An id that EC2 does not know means an instance that is gone."""
+    those that match its checks and events. An id that EC2 refuses to know means an instance that is gone; one that its
+    answer merely lacks means nothing."""
     ids = sorted({instance for instance, _ in warned if INSTANCE_ID.fullmatch(instance)})
     rows: dict[str, Json] = {}
     for start in range(0, len(ids), _MOST_IDS):
-        found = await _statuses(calls, ids[start : start + _MOST_IDS])
-        rows |= {row["InstanceId"]: row for row in found if row.get("InstanceId")}
-    stays = {key: _reasons(row, now) for key, row in rows.items() if _state(row) in _STAYS}
-    asked = frozenset(ids)
+        rows |= await _statuses(calls, ids[start : start + _MOST_IDS])
     return frozenset(
         (instance, reason)
         for instance, reason in warned
-        if instance in asked and (instance not in stays or reason in stays[instance])
+        if instance in rows and (_state(rows[instance]) not in _STAYS or reason in _reasons(rows[instance], now))
     )
 
 
-async def _statuses(calls: Calls, ids: Sequence[str]) -> list[Json]:
-    """Those that EC2 knows. One unknown id makes EC2 refuse the whole question; the refusal names it."""
+async def _statuses(calls: Calls, ids: Sequence[str]) -> dict[str, Json]:
+    """By id. One unknown id makes EC2 refuse the whole question; the refusal names it."""
     answer = await calls.attempt("ec2", "DescribeInstanceStatus", InstanceIds=list(ids), IncludeAllInstances=True)
     if not isinstance(answer, Denied):
-        found: list[Json] = answer.get("InstanceStatuses") or []
-        return found
+        return {row["InstanceId"]: row for row in answer.get("InstanceStatuses") or () if row.get("InstanceId")}
     if answer.code != _UNKNOWN:
         raise refusal("ec2:DescribeInstanceStatus", answer)
-    unknown = frozenset(INSTANCE_ID.findall(answer.message))
+    named = frozenset(INSTANCE_ID.findall(answer.message))
+    unknown = [each for each in ids if each in named or len(ids) == 1]
     known = [each for each in ids if each not in unknown]
-    if len(known) < len(ids):
-        return await _statuses(calls, known) if known else []
-    half = len(ids) // 2
-    return [*await _statuses(calls, ids[:half]), *await _statuses(calls, ids[half:])] if half else []
+    found = dict.fromkeys(unknown, _GONE)
+    half = 0 if unknown else len(known) // 2
+    for each in (known[:half], known[half:]):
+        found |= await _statuses(calls, each) if each else {}
+    return found
 
 
 def _state(row: Json) -> str:
