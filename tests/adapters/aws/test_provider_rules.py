@@ -11,6 +11,7 @@ from dovetail.adapters.aws.catalogue.shortages import ASKED_AGAIN_AFTER
 from dovetail.adapters.aws.failures import Denied
 from dovetail.adapters.aws.names import PARTITION
 from dovetail.adapters.aws.node_class.node_class import NodeClass
+from dovetail.messages.interruptions import Warned
 from dovetail.model import names
 from dovetail.model.nodes import NodeClaim, NodeClassRef
 from dovetail.model.pools import ClaimTemplate, InstanceType, NodePool
@@ -609,19 +610,24 @@ async def test_an_instance_that_ends_gives_its_place_back(stage: Stage) -> None:
     )
 
 
-async def test_without_the_right_to_ask_for_their_status_instances_are_not_asked_about_again(stage: Stage) -> None:
-    """AWS-139."""
-    queue = stage.adapter.interruptions
-    assert queue is not None
-    stage.patch(fail=[{"op": "DescribeInstanceStatus", "code": "UnauthorizedOperation", "status": 403}])
+async def test_without_the_right_to_ask_for_their_status_instances_are_asked_about_again_after_ten_minutes(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """AWS-139, AWS-191: a policy that is put right needs no restart."""
+    await stage.with_class()
+    running: Warned = ((await stage.launched(a_claim())).provider_id.rpartition("/")[2], "instance_stopped")
+    queue, at = stage.adapter.interruptions, time.time()
+    monkeypatch.setattr(queue, "_clock", lambda: at)
+    stage.patch(fail=[{"op": "DescribeInstanceStatus", "code": "UnauthorizedOperation", "status": 403, "times": 1}])
+    assert await queue.troubles() == ()
 
-    first = await queue.troubles()
-    asked = len(stage.calls("DescribeInstanceStatus"))
-    second = await queue.troubles()
+    at += 599.0
+    assert (await queue.troubles(), await queue.borne_out([running])) == ((), frozenset({running}))
+    assert len(stage.calls("DescribeInstanceStatus")) == 1
 
-    assert (first, second) == ((), ())
-    assert asked > 0
-    assert len(stage.calls("DescribeInstanceStatus")) == asked
+    at += 1.0
+    assert (await queue.troubles(), await queue.borne_out([running])) == ((), frozenset())
+    assert len(stage.calls("DescribeInstanceStatus")) > 2
 
 
 async def test_carriage_returns_do_not_reach_the_node(stage: Stage) -> None:

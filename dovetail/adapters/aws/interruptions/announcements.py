@@ -8,6 +8,7 @@ import logging
 import time
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from dovetail.adapters.aws import names
 from dovetail.adapters.aws.calls import Calls
@@ -23,6 +24,8 @@ from dovetail.ports.failures import Forbidden
 from dovetail.ports.interruptions import Message
 
 _log = logging.getLogger(__name__)
+
+_LATER_SECONDS: Final = 600.0  # without the right to ask; a policy that is mended needs no restart
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,7 +44,7 @@ class AwsInterruptions:
     def __init__(self, sources: WarningSources, clock: Callable[[], float] = time.time) -> None:
         self._calls, self._queue, self._clock = sources.calls, sources.queue, clock
         self._shortages, self._reservations = sources.shortages, sources.reservations
-        self._may_check = True
+        self._check_from = float("-inf")  # by our clock: before that, the right to ask was missing
         self._unhealthy: frozenset[tuple[str, str]] = frozenset()  # (instance, category)
 
     async def receive(self) -> tuple[Message, ...]:
@@ -59,7 +62,7 @@ class AwsInterruptions:
             await self._queue.acknowledge(receipts)
 
     async def troubles(self) -> tuple[Interruption, ...]:
-        if not self._may_check:
+        if self._clock() < self._check_from:
             return ()
         try:
             found = await instance_checks.troubles(self._calls, self._clock())
@@ -69,21 +72,21 @@ class AwsInterruptions:
             self._unhealthy = now
             return found
         except Forbidden as failure:
-            self._stop_checking(failure)
+            self._check_later(failure)
             return ()
 
     async def borne_out(self, warned: Collection[Warned]) -> frozenset[Warned]:
         """Without the right to ask, the queue is believed, except about mass reclaims of capacity."""
-        if self._may_check:
+        if self._clock() >= self._check_from:
             try:
                 return await instance_checks.borne_out(self._calls, warned, self._clock())
             except Forbidden as failure:
-                self._stop_checking(failure)
+                self._check_later(failure)
         return frozenset(each for each in warned if each[1] not in TAKEN_BACK)
 
-    def _stop_checking(self, failure: Forbidden) -> None:
-        _log.warning("the cloud's checks of instances are not read any more: %s", failure)
-        self._may_check = False
+    def _check_later(self, failure: Forbidden) -> None:
+        _log.warning("the cloud's checks of instances are not read for %.0f min: %s", _LATER_SECONDS / 60, failure)
+        self._check_from = self._clock() + _LATER_SECONDS
 
     async def learn_from(self, interruption: Interruption, claim: NodeClaim) -> None:
         name, zone = claim.labels.get(core.INSTANCE_TYPE, ""), claim.labels.get(core.ZONE, "")
