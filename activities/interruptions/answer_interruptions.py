@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from temporalio import activity
 
-from dovetail.activities.interruptions.doubts import Met, apart, instance_of, is_fresh, is_plausible, met_by
+from dovetail.activities.interruptions.doubts import Met, apart, instance_of, is_fresh, met_by
 from dovetail.activities.shared.writes.claim_deletion import delete_because
 from dovetail.activities.shared.writes.revisions import revise_claim
 from dovetail.lifecycle.unfinished import reference
@@ -15,7 +15,7 @@ from dovetail.messages.interruptions import Answered, Interruption, Warned
 from dovetail.model import names
 from dovetail.model.nodes import NodeClaim
 from dovetail.model.objects.watched_kinds import CLAIMS
-from dovetail.model.reasons.endings import INTERRUPTIONS, OF_REASONS, is_interrupted
+from dovetail.model.reasons.endings import OF_REASONS
 from dovetail.model.values.time import format_time
 from dovetail.ports.failures import NotSeenYet, Postponed, Unreachable
 from dovetail.ports.interruptions import Interruptions
@@ -111,7 +111,7 @@ class AnswerInterruptions:
         await self.interruptions.learn_from(interruption, claim)
         if not interruption.ends_instances:
             return False
-        if self._shortens(interruption, claim):
+        if Met(interruption, claim).shortens(self.now()):
             await self._annotate(claim, names.INTERRUPTED)  # its pods wait for no others any more, nor for hooks
         if claim.deleting_since is not None:
             return _is_again() and claim.annotations.get(names.ENDED_BECAUSE) == OF_REASONS[interruption.reason]
@@ -120,17 +120,6 @@ class AnswerInterruptions:
         await delete_because(self.claims, claim, OF_REASONS[interruption.reason])
         departures.interrupted(claim, interruption.reason)
         return True
-
-    def _shortens(self, interruption: Interruption, claim: NodeClaim) -> bool:
-        """Whether it ends the instance of a claim that leaves already within minutes. A change that the cloud schedules
-        is days away. The cloud was not asked about a claim that is deleted, so the warning must be plausible."""
-        if not interruption.forceful and OF_REASONS[interruption.reason] not in INTERRUPTIONS:
-            return False
-        if claim.is_true(names.DISRUPTION_REASON):
-            return True
-        if claim.deleting_since is None or is_interrupted(claim):
-            return False
-        return is_plausible(Met(interruption, claim), self.now())
 
     async def _annotate(self, claim: NodeClaim, annotation: str) -> bool:
         """Write the present moment on the claim, where it has none; whether the claim is there."""

@@ -10,9 +10,9 @@ from collections.abc import Collection, Iterable, Sequence
 from typing import Final, NamedTuple
 
 from dovetail.messages.interruptions import TAKEN_BACK, Interruption, Warned
-from dovetail.model.names import CAPACITY_TYPE, ENDED_BECAUSE
+from dovetail.model.names import CAPACITY_TYPE, DISRUPTION_REASON, ENDED_BECAUSE
 from dovetail.model.nodes import NodeClaim
-from dovetail.model.reasons.endings import OF_REASONS
+from dovetail.model.reasons.endings import INTERRUPTIONS, OF_REASONS, is_interrupted
 
 FRESH_SECONDS: Final = 300.0  # what the cloud shows may come later than its warning
 TURN_SECONDS: Final = 20.0  # five turns take all of a fleet, before the first of its instances is taken away
@@ -38,6 +38,16 @@ class Met(NamedTuple):
         """Whether the claim would be deleted for it."""
         return self.warning.ends_instances and self.claim.deleting_since is None
 
+    def shortens(self, now: float) -> bool:
+        """Whether it ends the instance of a claim that leaves already within minutes. A change that the cloud schedules
+        is days away. Of a claim that a person deletes, the cloud is not asked whether it is so: the news of our own
+        termination comes by the same queue."""
+        ending = OF_REASONS.get(self.warning.reason)
+        if is_interrupted(self.claim) or not (self.warning.forceful or ending in INTERRUPTIONS):
+            return False
+        disrupted = self.claim.is_true(DISRUPTION_REASON)
+        return disrupted or (self.claim.deleting_since is not None and is_plausible(self, now))
+
 
 def instance_of(claim: NodeClaim) -> str:
     """The cloud's own id; empty before the launch."""
@@ -55,10 +65,10 @@ def apart(met: Iterable[Met], fleet: Collection[NodeClaim], now: float) -> tuple
     sure: list[Met] = []
     doubted: list[Met] = []
     for each in met:
-        name = each.claim.name
-        if not each.ends_claim:
+        name, plausible = each.claim.name, is_plausible(each, now)
+        if not each.ends_claim and (plausible or not each.shortens(now)):
             sure.append(each)
-        elif is_plausible(each, now) and (name in believed or len(believed) < room):
+        elif plausible and (name in believed or len(believed) < room):
             believed.add(name)
             sure.append(each)
         else:

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Collection, Sequence
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import replace
 from typing import Any, get_args
 
@@ -139,6 +139,25 @@ async def test_a_disruption_under_way_learns_that_the_instance_ends(leaving: flo
     done = await answered(world, a_warning("spot_interrupted"))
 
     assert done[: 2 + len(deleted)] == ["remembered", "annotated ['dovetail.sh/interrupted']", *deleted]
+
+
+@pytest.mark.parametrize("reason", get_args(InterruptionReason))
+async def test_a_disruption_under_way_hurries_for_nothing_that_the_cloud_does_not_confirm(
+    reason: InterruptionReason,
+) -> None:
+    """AWS-191: pods that wait for others and hooks would be cut short by a message."""
+    marked = (Condition(type="DisruptionReason", status="True", reason="Drifted"),)
+    world = World(conditions=marked, deleting_since=5.0, labels={names.CAPACITY_TYPE: names.CAPACITY_ON_DEMAND})
+    true, world.truth = world.truth, frozenset()
+    of_another_day = reason in ("rebalance_recommendation", "scheduled_change", "event_status", "no_op")
+
+    with nullcontext() if of_another_day else pytest.raises(Postponed):
+        await answered(world, a_warning(reason))
+    assert world.texts == []
+    world.truth = true
+    await answered(world, a_warning(reason))
+
+    assert len(world.texts) == (not of_another_day)
 
 
 def of_this_cluster(world: World, *instances: str) -> list[str]:
