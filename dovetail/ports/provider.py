@@ -42,7 +42,6 @@ class SharedSettings:
     cluster: str  # the cluster's name, for tags
     namespace: str  # where objects of our own are kept
     endpoint: str  # where new nodes find the API server; empty: not given
-    ca_bundle: str  # the certificates by which they know it, in base64; empty: the system's own
     agent: str  # how our calls are known
     gates: Mapping[str, bool]
     best_effort_min_values: bool
@@ -62,6 +61,7 @@ class ProviderCluster:
     node_classes: Callable[[NodeClassKind], Mapping[str, Any]]  # as watched, by name; NotSeenYet while that is broken
     objects: Callable[[str, str, str], MadeObjects]  # of a kind, by its path, in a namespace; empty: cluster-wide
     version: Callable[[], Awaitable[str]]  # major.minor, asked of the API server now
+    authority: Callable[[], str]  # the certificates by which new nodes know it now, in base64; empty: the system's own
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -252,7 +252,7 @@ def _gated(settings: Settings) -> tuple[Kind, ...]:
 
 def _provider_cluster(settings: Settings, kube: KubeAdapter) -> ProviderCluster:
     return ProviderCluster(
-        settings=shared_settings(settings, settings.cluster_ca_bundle or kube.client.authority, kube.identity.uid),
+        settings=shared_settings(settings, kube.identity.uid),
         view=kube.view,
         claims=kube.claims,
         nodes=kube.nodes,
@@ -260,16 +260,16 @@ def _provider_cluster(settings: Settings, kube: KubeAdapter) -> ProviderCluster:
         node_classes=lambda kind: kube.raw_objects(kind.kind),
         objects=lambda kind, path, namespace: KubeRawObjects(kube.client, kind, path, namespace),
         version=lambda: server_version(kube.client),
+        authority=lambda: settings.cluster_ca_bundle or kube.client.authority,  # AWS-157
     )
 
 
-def shared_settings(settings: Settings, ca_bundle: str, cluster_uid: str = "") -> SharedSettings:
-    """What a provider sees of the settings. The CA bundle is the one named, else our own (AWS-157)."""
+def shared_settings(settings: Settings, cluster_uid: str = "") -> SharedSettings:
+    """What a provider sees of the settings."""
     return SharedSettings(
         cluster=settings.cluster,
         namespace=settings.namespace,
         endpoint=settings.cluster_endpoint,
-        ca_bundle=ca_bundle,
         agent=user_agent(),
         gates=settings.gates,
         best_effort_min_values=settings.min_values == "BestEffort",

@@ -29,7 +29,7 @@ GIVEN = {
 
 def adapters_settings(settings: Settings) -> AwsSettings:
     """What AWS's adapter is given of the worker's settings."""
-    return aws_settings(settings.of_cloud, shared_settings(settings, ""))
+    return aws_settings(settings.of_cloud, shared_settings(settings))
 
 
 def test_every_setting_of_the_provider_reaches_the_adapter_by_upstreams_name() -> None:

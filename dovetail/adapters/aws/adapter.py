@@ -19,7 +19,7 @@ from dovetail.adapters.aws.catalogue.shortages import Shortages, ShortageStore
 from dovetail.adapters.aws.catalogue.zonal_shift import ZonalShift
 from dovetail.adapters.aws.catalogues import AwsCatalogues
 from dovetail.adapters.aws.cloud import AwsCloud, Parts
-from dovetail.adapters.aws.cluster import Cluster, VersionNow
+from dovetail.adapters.aws.cluster import Cluster, ServerNow
 from dovetail.adapters.aws.drift import Drift
 from dovetail.adapters.aws.failures import refusal
 from dovetail.adapters.aws.instance_types.observed_memory import ClaimsWithNodes, ObservedMemory
@@ -68,7 +68,7 @@ class Surroundings:
     account: Account | None = None  # that was seen before; None: not looked at
     claims_with_nodes: ClaimsWithNodes = tuple
     overlays: PoolOverlays = field(default_factory=PoolOverlays)
-    version_now: VersionNow | None = None  # the cluster's version; None: as it was at the start
+    server: ServerNow | None = None  # None: as it was at the start
     observe: Observer = called
     agent: str = "dovetail"
     read_only: bool = False
@@ -115,7 +115,7 @@ class AwsAdapter:
             raise Misconfigured("AWS_REGION", "not set, and no profile or instance metadata names a region")
         classes = NodeClasses(given.node_classes)
         offerings = OfferingsCache(_sources(settings, given, calls), classes)
-        cluster = Cluster(calls, settings, given.cluster, given.version_now, clock)
+        cluster = Cluster(calls, settings, given.cluster, given.server, clock)
         inventory = Inventory(calls, settings, clock, lambda: offerings.shifted)
         templates = LaunchTemplates(calls, clock)
         sized = SizedInstances(offerings, given.overlays)

@@ -1,8 +1,8 @@
 """What new nodes must know about their cluster (AWS-157, AWS-40).
 
 Given facts are used; missing ones are requested from EKS once and kept for the life of the process, except the version,
-which an upgrade changes. A class's hash covers only given facts: if it covered what the first launch learns, it would
-change then, and every node would drift.
+which an upgrade changes, and the certificates of the API server, which are renewed. A class's hash covers only given
+facts: if it covered what the first launch learns, it would change then, and every node would drift.
 """
 
 import asyncio
@@ -10,7 +10,7 @@ import logging
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
-from typing import Final
+from typing import Final, NamedTuple
 
 from dovetail.adapters.aws.calls import Calls
 from dovetail.adapters.aws.settings import AwsSettings, ClusterFacts
@@ -18,6 +18,14 @@ from dovetail.model.values.json import Json
 from dovetail.ports.failures import Failure
 
 VersionNow = Callable[[], Awaitable[str]]
+
+
+class ServerNow(NamedTuple):
+    """What the API server is now."""
+
+    version: VersionNow | None = None  # None: not asked
+    authority: Callable[[], str] = str  # the certificates that identify it, in base64; empty: as given
+
 
 _log = logging.getLogger(__name__)
 
@@ -32,11 +40,11 @@ class Cluster:
         calls: Calls,
         settings: AwsSettings,
         given: ClusterFacts,
-        version_now: VersionNow | None = None,
+        server: ServerNow | None = None,
         clock: Callable[[], float] = time.time,
     ) -> None:
         self._calls, self._settings, self._given, self._facts = calls, settings, given, given
-        self._version_now, self._clock = version_now, clock
+        self._server, self._clock = server or ServerNow(), clock
         self._version_at = clock()
         self._asking = asyncio.Lock()
         self._asked = self._asked_for_cidr = False
@@ -50,7 +58,7 @@ class Cluster:
         """Major.minor, read again every five minutes: after an upgrade an alias means other images (AWS-159)."""
         if not self._facts.version:
             await self._ask()
-        reread = self._version_now or (None if self._given.version else self._version_of_eks)
+        reread = self._server.version or (None if self._given.version else self._version_of_eks)
         if reread is not None and self._clock() - self._version_at >= VERSION_SECONDS:
             self._version_at = self._clock()
             try:
@@ -69,7 +77,7 @@ class Cluster:
             await self._ask()
         if with_cidr and not self._facts.service_cidr:
             await self._ask_for_cidr()
-        return self._facts
+        return replace(self._facts, ca_bundle=self._server.authority() or self._facts.ca_bundle)
 
     async def _ask(self) -> None:
         async with self._asking:

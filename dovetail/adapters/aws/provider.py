@@ -8,6 +8,7 @@ from dovetail.adapters.aws.adapter import AwsAdapter, Surroundings, UpkeepCluste
 from dovetail.adapters.aws.catalogue.pool_overlays import PoolOverlays
 from dovetail.adapters.aws.catalogue.shortage_store import NAME as SHORTAGES
 from dovetail.adapters.aws.catalogue.shortage_store import ConfigMapStore
+from dovetail.adapters.aws.cluster import ServerNow
 from dovetail.adapters.aws.cluster_facts import DNS_NAMESPACE, facts_of
 from dovetail.adapters.aws.environment import AwsEnvironment, aws_settings
 from dovetail.adapters.aws.kept_objects import BucketObjects
@@ -50,7 +51,7 @@ async def _surroundings(cluster: ProviderCluster, given: AwsEnvironment) -> Surr
     version_now = None if given.eks_control_plane else cluster.version
     services = cluster.objects("Service", _SERVICES, DNS_NAMESPACE)
     config_maps = cluster.objects("ConfigMap", _CONFIG_MAPS, shared.namespace)
-    facts = ClusterFacts(endpoint=shared.endpoint, ca_bundle=shared.ca_bundle)
+    facts = ClusterFacts(endpoint=shared.endpoint, ca_bundle=cluster.authority())
     return Surroundings(
         node_classes=lambda: cluster.node_classes(NODE_CLASS),
         cluster=await facts_of(services, version_now, facts),
@@ -60,7 +61,7 @@ async def _surroundings(cluster: ProviderCluster, given: AwsEnvironment) -> Surr
         overlays=PoolOverlays(
             overlays=lambda: view.snapshot(OVERLAYS).overlays.values(), pools=lambda: view.snapshot(POOLS).pools
         ),
-        version_now=version_now,
+        server=ServerNow(version_now, cluster.authority),
         agent=shared.agent,
         read_only=shared.read_only,
     )

@@ -18,7 +18,7 @@ from dovetail.activities.interruptions.watch_interruptions import InstanceChecks
 from dovetail.adapters.aws import names
 from dovetail.adapters.aws.adapter import AwsAdapter, Surroundings, UpkeepCluster
 from dovetail.adapters.aws.catalogue.shortages import Shortage, Shortages
-from dovetail.adapters.aws.cluster import Cluster
+from dovetail.adapters.aws.cluster import Cluster, ServerNow
 from dovetail.adapters.aws.failures import Denied
 from dovetail.adapters.aws.instance_types import region_types
 from dovetail.adapters.aws.instance_types.observed_memory import ObservedMemory
@@ -137,7 +137,9 @@ class World:
             return "1.36"
 
         facts = replace(CLUSTER, service_cidr="10.0.0.0/16")
-        given = Surroundings(node_classes=classes.raw, cluster=facts, calls=calls, version_now=version_now, clock=now)
+        given = Surroundings(
+            node_classes=classes.raw, cluster=facts, calls=calls, server=ServerNow(version_now), clock=now
+        )
         return cls(calls, AwsAdapter.open(SETTINGS, given), classes, versions)
 
     def keeper(self, *claims: NodeClaim) -> Ec2NodeClassUpkeep:

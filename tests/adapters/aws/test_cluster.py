@@ -2,9 +2,12 @@
 
 from typing import Any, cast
 
-from dovetail.adapters.aws.cluster import Cluster
+from dovetail.adapters.aws.adapter import AwsAdapter, Surroundings
+from dovetail.adapters.aws.cluster import Cluster, ServerNow
 from dovetail.adapters.aws.settings import AwsSettings, ClusterFacts
 from dovetail.ports.failures import Unreachable
+from testing.aws_worlds import CLUSTER, a_claim, settings_for
+from tests.adapters.aws.conftest import Stage
 
 
 class Server:
@@ -21,7 +24,9 @@ class Server:
 
     def cluster(self) -> Cluster:
         calls: Any = None  # everything is given, so that nothing is asked of EKS
-        return Cluster(calls, AwsSettings(cluster="c"), ClusterFacts(version="1.35"), self.answer, lambda: self.now)
+        return Cluster(
+            calls, AwsSettings(cluster="c"), ClusterFacts(version="1.35"), ServerNow(self.answer), lambda: self.now
+        )
 
 
 async def test_the_version_is_asked_for_again_every_five_minutes_and_no_sooner() -> None:
@@ -63,7 +68,7 @@ async def test_with_eks_as_the_source_the_version_is_asked_for_again_too() -> No
     """AWS-159: with EKS_CONTROL_PLANE an upgrade changes what `@latest` means, without a restart."""
     eks, now = Eks(), [1000.0]
     calls: Any = eks
-    cluster = Cluster(calls, AwsSettings(cluster="c"), ClusterFacts(), None, lambda: now[0])
+    cluster = Cluster(calls, AwsSettings(cluster="c"), ClusterFacts(), ServerNow(), lambda: now[0])
     versions = [await cluster.version()]
     eks.version = "1.36"
     for seconds in (299.0, 1.0, 10.0):
@@ -78,7 +83,7 @@ async def test_with_eks_as_the_source_the_version_is_asked_for_again_too() -> No
 
 async def test_a_version_that_was_given_and_has_no_source_is_not_asked_of_eks() -> None:
     now, calls = [1000.0], cast(Any, None)
-    cluster = Cluster(calls, AwsSettings(cluster="c"), ClusterFacts(version="1.35"), None, lambda: now[0])
+    cluster = Cluster(calls, AwsSettings(cluster="c"), ClusterFacts(version="1.35"), ServerNow(), lambda: now[0])
     now[0] += 1000.0
 
     assert await cluster.version() == "1.35"
@@ -94,3 +99,21 @@ async def test_a_new_version_is_no_drift_of_the_class() -> None:
     await cluster.version()
 
     assert cluster.known == before
+
+
+async def test_new_nodes_know_the_api_server_by_the_certificates_of_this_moment(stage: Stage) -> None:
+    """AWS-96: with those of the worker's start they would not join. The class's hash keeps what was given (AWS-116): a
+    renewal replaces no node."""
+    authority = CLUSTER.ca_bundle
+    server = ServerNow(authority=lambda: authority)
+    given = Surroundings(node_classes=stage.classes.raw, cluster=CLUSTER, calls=stage.adapter.calls, server=server)
+    stage.adapter = AwsAdapter.open(settings_for(stage.server), given)
+    await stage.with_class()
+    before = await stage.launched(a_claim())
+    authority = "cmVuZXdlZA=="
+
+    after = await stage.launched(a_claim(name="later"))
+
+    made = stage.calls("CreateLaunchTemplate")[-1]["input"]["LaunchTemplateData"]["UserData"]
+    assert f"certificateAuthority: {authority}" in made and CLUSTER.ca_bundle not in made
+    assert before.annotations == after.annotations
