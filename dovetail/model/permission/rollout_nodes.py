@@ -13,8 +13,7 @@ from dovetail.model.rules.stable_images import OLD_IMAGES
 from dovetail.model.snapshot import Claims, Snapshot
 from dovetail.model.values.hashing import NODE_POOL_HASH_ALGORITHM
 
-# Of the NodePool's template, of its NodeClass and of the images that this selects.
-_CHANGES: Final = frozenset({"NodePoolDrifted", "NodeClassDrift", "AMIDrift", "ImageDrift"})
+_NOBODYS: Final = "InstanceTypeNotFound"  # the drift that nobody's change causes: a type that is no longer sold
 
 
 def nodes_of(snapshot: Snapshot, pool: NodePool) -> PoolNodes:
@@ -101,8 +100,8 @@ def _known_from(claim: NodeClaim) -> float:
 
 
 def _is_change(drifted: Condition | None) -> bool:
-    """Whether somebody's change is the cause; a lost reservation, or a type that is no longer sold, is not."""
-    return drifted is None or drifted.status != "True" or drifted.reason in _CHANGES
+    """Whether somebody's change is the cause, of a NodePool, of its NodeClass or of what this selects."""
+    return drifted is None or drifted.status != "True" or drifted.reason != _NOBODYS
 
 
 def _is_taken(claim: NodeClaim, snapshot: Snapshot) -> bool:
