@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from dovetail.cli.main import main
+from dovetail.model.rules.stable_images import OTHER_CHANGE
 from dovetail.ports.failures import Unreachable
 from testbed.simulated_world import SimulatedWorld
 from tests.cli.worlds import CLUSTER, a_ready_pool, a_world
@@ -139,13 +140,24 @@ def test_what_cannot_be_meant_is_refused(tmp_path: Path, capsys: pytest.CaptureF
     ]
 
 
-def test_a_roll_out_is_taken_back_by_its_intent(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    world = a_world(tmp_path, a_ready_pool(), a_rollout())
+@pytest.mark.parametrize(
+    ("why_not", "words"),
+    [
+        ("", "its nodes at the target are replaced by such as were there before, the newest first"),
+        (OTHER_CHANGE, f"its target is refused; its nodes stay, because {OTHER_CHANGE}"),
+    ],
+)
+def test_a_roll_out_is_taken_back_by_its_intent_and_nodes_that_stay_are_named_at_once(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], why_not: str, words: str
+) -> None:
+    begun = a_rollout()
+    begun["status"]["stable"] = {"since": "2026-05-01T00:00:00Z", "images": [{"id": "ami-1"}], "whyNot": why_not}
+    world = a_world(tmp_path, a_ready_pool(), begun)
 
     assert typed(world, "abort", NAME, "--back") == 0
     found = world.get("NodeRollout", NAME)
     assert found is not None and found["spec"]["intent"] == "RollBack"
-    assert "are replaced by such as were there before" in capsys.readouterr().out
+    assert capsys.readouterr().out.splitlines()[0] == f"NodeRollout {NAME}: {words}"
     assert typed(world, "pause", NAME, "--back") == 1
     assert capsys.readouterr().err == "dovetail: rollout pause: --back belongs to abort\n"
 

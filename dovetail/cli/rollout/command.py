@@ -107,15 +107,18 @@ async def _ordered(times: "TimeObjects", rollout: "Rollout", order: str) -> str:
     """Write the intent; returns words. A status written meanwhile does not matter. If the target is refused although
     the intent is Run already, the intent is written again: any change of the spec is an answer."""
     from dovetail.activities.shared.writes.revisions import TRIES
-    from dovetail.model.rules.rollouts import REFUSED, Intent, RolloutState
+    from dovetail.model.rules.rollouts import REFUSED, STAY, Intent, RolloutState
     from dovetail.ports.failures import Conflict
 
+    no_way = rollout.status.stable.why_not
     said = {
         Intent.PAUSE: "no further node and no further step begins; nodes that are leaving go on",
         Intent.ABORT: "its target is held until it is resumed, promoted or deleted; nodes that are leaving go on",
         Intent.RUN: "it goes on where it was",
         Intent.PROMOTE: "it goes to its last step at once, whatever its soak and its gates say",
-        Intent.ROLL_BACK: "its nodes at the target are replaced by such as were there before, the newest first",
+        Intent.ROLL_BACK: f"its target is refused{STAY}{no_way}"
+        if no_way
+        else "its nodes at the target are replaced by such as were there before, the newest first",
     }
     intent, name = Intent(order), rollout.name
     if rollout.status.state in REFUSED:
