@@ -181,12 +181,24 @@ def test_a_refused_target_is_tried_again_although_the_intent_is_run_already(
     assert "it begins again at its first step" in capsys.readouterr().out
 
 
-def test_an_order_to_go_back_that_stands_from_a_target_before_is_given_anew_once_a_worker_has_seen_the_pause(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize(
+    ("order", "intent", "mark"),
+    [
+        (("abort", NAME, "--back"), "RollBack", {"failure": {"generation": 1, "message": "web does worse"}}),
+        (("promote", NAME), "Promote", {"promotedBefore": True}),
+    ],
+)
+def test_an_order_that_stands_from_a_target_before_is_given_anew_once_a_worker_has_seen_the_pause(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    order: tuple[str, ...],
+    intent: str,
+    mark: dict[str, Any],
 ) -> None:
     known = a_rollout("Replacing")
-    known["spec"]["intent"] = "RollBack"
-    known["status"]["failure"] = {"generation": 1, "message": "web does worse"}
+    known["spec"]["intent"] = intent
+    known["status"] |= mark
     world = a_world(tmp_path, a_ready_pool(), known)
     seen: list[str] = []
 
@@ -194,17 +206,19 @@ def test_an_order_to_go_back_that_stands_from_a_target_before_is_given_anew_once
         found = world.get("NodeRollout", NAME)
         assert found is not None
         seen.append(found["spec"]["intent"])
-        world.patch("NodeRollout", NAME, {"status": {"failure": None}}, "status")
+        world.patch("NodeRollout", NAME, {"status": dict.fromkeys(mark)}, "status")
 
+    assert typed(world, "status", NAME) == 0
+    assert f"intent {intent}, given for an earlier target; gate nodes: Passing" in capsys.readouterr().out
     monkeypatch.setattr("asyncio.sleep", a_worker_looks)
-    assert typed(world, "abort", NAME, "--back") == 0
+    assert typed(world, *order) == 0
     found = world.get("NodeRollout", NAME)
-    assert found is not None and (seen, found["spec"]["intent"]) == (["Pause"], "RollBack")
+    assert found is not None and (seen, found["spec"]["intent"]) == (["Pause"], intent)
 
     monkeypatch.setattr("dovetail.cli.rollout.command.SEEN_WITHIN", 1)
-    world.patch("NodeRollout", NAME, {"status": {"failure": {"generation": 1, "message": "again"}}}, "status")
+    world.patch("NodeRollout", NAME, {"status": mark}, "status")
     monkeypatch.setattr("asyncio.sleep", no_worker)
-    assert typed(world, "abort", NAME, "--back") == 1
+    assert typed(world, *order) == 1
     assert "no worker has seen that yet" in capsys.readouterr().err
 
 

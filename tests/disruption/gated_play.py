@@ -89,7 +89,7 @@ class GatedPlay(Play):
                 self.notes(rollout)
             known = [each.name for each in live.steps]
             before, after = live.status.step, rollout.status.step
-            if before in known and after in known[known.index(before) + 1 :] and rollout.intent != Intent.PROMOTE:
+            if before in known and after in known[known.index(before) + 1 :] and rollout.wants != Intent.PROMOTE:
                 self.goes_on(live, known.index(before))
         self.results |= {str(each.result) for each in rollout.status.asked}
         super().write(rollout)
@@ -137,7 +137,7 @@ class GatedPlay(Play):
         """Nor is a node marked while a gate does not pass, or once the roll-out has gone on for too long."""
         super().holds(act, was)
         for live in self.rollouts.values():
-            if act == "mark" and live.status.state in BEGUN and live.intent != Intent.PROMOTE:
+            if act == "mark" and live.status.state in BEGUN and live.wants != Intent.PROMOTE:
                 why = self.why_late(live) or self.why_blind(live)
                 assert not why, f"a node is marked: {why}\n{self.told_so_far}"
 

@@ -37,7 +37,7 @@ from dovetail.model.rules.rollouts import (
 )
 from dovetail.model.rules.stable_images import StableImage, StableImages
 from dovetail.model.snapshot import Snapshot
-from testing.disruption_worlds import HOUR, NOW, a_pair, a_pod, a_pool, a_world
+from testing.disruption_worlds import HOUR, NOW, a_pair, a_pod, a_pool, a_world, condition
 from testing.made_claims import made_by
 from testing.time_rules import with_rules
 
@@ -382,7 +382,30 @@ def test_a_promoted_one_goes_to_its_last_step_and_stays_there() -> None:
     assert promoted("canary Soaking", "one") == "rest Replacing"
     assert promoted("rest Replacing", "nothing") == "rest Replacing"
     assert promoted("rest Replacing", "all") == "rest Complete"
-    assert promoted("rest Soaking", "changed") == "canary Replacing"  # and from there again, by its target
+    assert promoted("rest Soaking", "changed") == "canary Replacing"
+
+
+def test_promote_is_an_order_for_the_target_of_its_moment_and_not_for_the_next() -> None:
+    """The next image of an alias goes by its canary, soak and gates, whatever else of the object is changed."""
+    image_drift = condition(names.DRIFTED, reason="AMIDrift", changed=NOW)
+    pods = [a_pod(f"n{n}") for n in range(8)]
+    seen = a_world([a_pair(f"n{n}", also=(image_drift,)) for n in range(8)], pods, [POOL])
+
+    def looked(rollout: Rollout, makes: str = "image-3") -> Rollout:
+        return replace(rollout, status=rollout_status(rollout, with_rules(seen, rollout), NOW, makes))
+
+    promoted = replace(a_rollout(a_status("rest", makes="image-2"), Intent.PROMOTE), rolls_back=True)
+    assert begun(with_rules(seen, looked(promoted, "image-2"))) == 8
+    other = looked(looked(looked(promoted)))
+    assert (other.status.step, other.status.state) == ("canary", RolloutState.REPLACING)
+    assert begun(with_rules(seen, other)) == begun(with_rules(seen, replace(other, generation=7))) == 1
+    failing = replace(other, status=replace(other.status, gate=FAILS))
+    assert failing.is_held and begun(with_rules(seen, failing)) == 0
+
+    paused = looked(replace(other, intent=Intent.PAUSE))  # the order is given anew
+    assert looked(replace(paused, intent=Intent.PROMOTE)).status.step == "rest"
+    waiting = replace(promoted, status=RolloutStatus())  # it was made with that order
+    assert looked(looked(waiting)).status.step == "rest"
 
 
 def test_a_step_without_a_soak_goes_on_in_the_look_that_finds_it_reached() -> None:

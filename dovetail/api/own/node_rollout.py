@@ -217,6 +217,8 @@ class NodeRolloutStatus(ApiModel):
     """What nodes ran before the change."""
     failure: RolloutFailed | None = None
     """Why the target is refused."""
+    promoted_before: bool | None = None
+    """Whether the intent Promote was given for an earlier target, so that this one goes step by step."""
     awaits: RolloutAwaits | None = None
     """What a person is asked."""
     answered: RolloutAnswered | None = None

@@ -129,10 +129,10 @@ async def _ordered(times: "TimeObjects", rollout: "Rollout", order: str) -> str:
         try:
             written: Rollout | None = rollout
             waits = rollout.status.state in REFUSED or rollout.status.state == RolloutState.PAUSED
-            if waits and rollout.intent == intent:  # so that the spec changes
-                written = await times.patch_intent(rollout, Intent.PAUSE)
-            elif intent == rollout.intent == Intent.ROLL_BACK and rollout.has_gone_back:
+            if intent == rollout.intent != rollout.wants:
                 written = await _forgotten(times, await times.patch_intent(rollout, Intent.PAUSE))
+            elif waits and rollout.intent == intent:  # so that the spec changes
+                written = await times.patch_intent(rollout, Intent.PAUSE)
             if written is None or await times.patch_intent(written, intent) is None:
                 break
             return f"NodeRollout {name}: {said[intent]}"
@@ -147,13 +147,13 @@ async def _ordered(times: "TimeObjects", rollout: "Rollout", order: str) -> str:
 
 
 async def _forgotten(times: "TimeObjects", rollout: "Rollout | None") -> "Rollout | None":
-    """The roll-out once a worker has seen it paused, which cancels an order to go back left from a former target."""
+    """The roll-out once a worker has seen it paused, which cancels an order left from a former target."""
     for _ in range(SEEN_WITHIN):
-        if rollout is None or not rollout.has_gone_back:
+        if rollout is None or not (rollout.has_gone_back or rollout.status.promoted_before):
             return rollout
         await asyncio.sleep(1.0)
         rollout = (await times.read("")).rollouts.get(rollout.name)
-    raise CommandFailed("rollout abort: it is paused, and no worker has seen that yet; try again")
+    raise CommandFailed("rollout: it is paused, and no worker has seen that yet; try again")
 
 
 def _line(rollout: "Rollout") -> str:
@@ -190,7 +190,8 @@ def _lines(rollout: "Rollout") -> Iterator[str]:
         mark = ">" if step.name == status.step else " "
         asks = "" if step.approve is None else f", then asks for {duration_text(round(step.approve))}"
         yield f"{mark} {step.name}: to {step.to}, soak {duration_text(round(step.soak))}{asks}"
-    yield f"intent {rollout.intent}; gate nodes: {status.gate.result}"
+    earlier = "" if rollout.wants == rollout.intent else ", given for an earlier target"
+    yield f"intent {rollout.intent}{earlier}; gate nodes: {status.gate.result}"
     yield from gate_lines(rollout)
     stable = status.stable
     if stable.since:

@@ -37,7 +37,7 @@ _CHANGED: Final = (
 def asks(rollout: Rollout, number: int, nodes: PoolNodes, now: float) -> RolloutStatus | None:
     """The status while the step after that one waits for a person; None if it may begin."""
     wait, status = rollout.steps[number].approve, rollout.status
-    if wait is None or not nodes.old or rollout.intent == Intent.PROMOTE or is_approved(rollout, nodes, now):
+    if wait is None or not nodes.old or rollout.wants == Intent.PROMOTE or is_approved(rollout, nodes, now):
         return None
     paused = status.state == RolloutState.PAUSED
     if status.state not in ASKING or status.awaits is None or (paused and _is_asked_again(rollout)):

@@ -53,7 +53,7 @@ def _ending(rollout: Rollout, after: RolloutStatus) -> tuple[str, str]:
         return "Failed", why[:_WORDS]
     if another or after.begun != before.begun:
         return _SUPERSEDED, "the NodePool has another target"
-    if after.step != before.step and rollout.intent == Intent.PROMOTE:
+    if after.step != before.step and rollout.wants == Intent.PROMOTE:
         return "Promoted", ""
     steps = [step.name for step in rollout.steps]
     known = before.step in steps and after.step in steps

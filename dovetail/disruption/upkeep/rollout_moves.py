@@ -42,6 +42,8 @@ def next_move(rollout: Rollout, pool: NodePool, nodes: PoolNodes, now: float) ->
     found = with_history(rollout, _moved(rollout, pool, nodes, now), now)
     if rollout.intent != Intent.ROLL_BACK and found.state not in REFUSED:
         found = replace(found, failure=None)  # the next order to go back is a new one
+    if rollout.intent != Intent.PROMOTE:
+        found = replace(found, promoted_before=False)
     return with_answer(rollout, found, nodes, now)
 
 
@@ -67,7 +69,7 @@ def _moved(rollout: Rollout, pool: NodePool, nodes: PoolNodes, now: float) -> Ro
     if status.step not in known:
         return _at(rollout, 0, now)
     number = known.index(status.step)
-    if rollout.intent == Intent.PROMOTE and number != len(known) - 1:
+    if rollout.wants == Intent.PROMOTE and number != len(known) - 1:
         return _at(rollout, len(known) - 1, now)
     return _within(rollout, number, nodes, now)
 
@@ -86,7 +88,7 @@ def looks_again(status: RolloutStatus, rollout: RolloutStrategy, now: float) -> 
 def _why_back(rollout: Rollout, pool: NodePool, now: float) -> str:
     """Why it goes back by itself; empty if it does not, or cannot."""
     status = rollout.status
-    if not rollout.rolls_back or rollout.intent == Intent.PROMOTE or status.stable.why_not:
+    if not rollout.rolls_back or rollout.wants == Intent.PROMOTE or status.stable.why_not:
         return ""
     for gate in rollout.verdicts:
         if gate.result == GateResult.FAILING and gate.since is not None and now - gate.since >= UNHEALED:
@@ -129,7 +131,7 @@ def _within(rollout: Rollout, number: int, nodes: PoolNodes, now: float) -> Roll
     if rollout.is_failing:
         return _judged(status, now)
     lost = next((n for n in range(number) if nodes.taken < needs[n]), number)
-    if lost != number and rollout.intent != Intent.PROMOTE:
+    if lost != number and rollout.wants != Intent.PROMOTE:
         return _at(rollout, lost, now)
     if status.state == RolloutState.REPLACING:
         is_last = number == len(needs) - 1  # over it says that no node of before is left
@@ -191,7 +193,9 @@ def _begun(rollout: Rollout, pool: NodePool, nodes: PoolNodes, now: float) -> Ro
     status, begun = rollout.status, float(int(now))
     stable = status.stable if status.stable.since else replace(status.stable, since=begun)
     place = replace(_at(rollout, 0, now), begun=begun, target=pool.hash, makes=nodes.makes)
-    return replace(place, gate=NodesGate(), asked=(), stable=stable)
+    is_next = bool(status.begun) and rollout.has_changed(pool, nodes)
+    earlier = status.promoted_before or (is_next and rollout.intent == Intent.PROMOTE)
+    return replace(place, gate=NodesGate(), asked=(), stable=stable, promoted_before=earlier)
 
 
 def _at(rollout: Rollout, number: int, now: float) -> RolloutStatus:

@@ -168,6 +168,7 @@ class RolloutStatus:
     makes: str = ""  # what the NodeClass makes of a launch; empty if unknown
     stable: StableImages = NOTHING_KNOWN
     failure: RolloutFailure | None = None
+    promoted_before: bool = False  # whether its intent Promote was given for an earlier target
     awaits: Awaits | None = None
     answered: Answered | None = None
     conditions: tuple[Condition, ...] = ()
@@ -229,9 +230,10 @@ class Rollout(RolloutStrategy):
 
     @property
     def wants(self) -> Intent:
-        """Its intent. An order to go back applies to the target of that moment, not to the next one, whatever else in
-        the object changes."""
-        return Intent.RUN if self.has_gone_back and self.intent == Intent.ROLL_BACK else self.intent
+        """Its intent. An order to go back, or to the last step at once, applies to the target of that moment, not to the
+        next one, whatever else in the object changes."""
+        is_earlier = {Intent.ROLL_BACK: self.has_gone_back, Intent.PROMOTE: self.status.promoted_before}
+        return Intent.RUN if is_earlier.get(self.intent) else self.intent
 
     @property
     def has_gone_back(self) -> bool:
@@ -285,12 +287,12 @@ class Rollout(RolloutStrategy):
     @property
     def is_failing(self) -> bool:
         """Whether a gate holds it; a person who promotes it has seen that."""
-        return self.verdict.result == GateResult.FAILING and self.intent != Intent.PROMOTE
+        return self.verdict.result == GateResult.FAILING and self.wants != Intent.PROMOTE
 
     @property
     def passes(self) -> bool:
         """Whether all gates let the next step begin."""
-        return self.verdict.result == GateResult.PASSING or self.intent == Intent.PROMOTE
+        return self.verdict.result == GateResult.PASSING or self.wants == Intent.PROMOTE
 
     @property
     def is_held(self) -> bool:
@@ -299,15 +301,15 @@ class Rollout(RolloutStrategy):
         if self.goes_back:
             return False
         blind = any(each.result != GateResult.PASSING for each in self.verdicts[1:])
-        return self.is_stopped or self.is_failing or (blind and self.intent != Intent.PROMOTE)
+        return self.is_stopped or self.is_failing or (blind and self.wants != Intent.PROMOTE)
 
     def overdue_at(self) -> float:
         """When it stops because it has taken too long."""
-        return inf if self.longest is None or self.intent == Intent.PROMOTE else self.status.begun + self.longest
+        return inf if self.longest is None or self.wants == Intent.PROMOTE else self.status.begun + self.longest
 
     def why_not_now(self, now: float) -> str:
         """Why time alone forbids further nodes: it has taken too long, or a gate's verdict is too old."""
-        if self.goes_back or self.intent == Intent.PROMOTE or self.status.state not in BEGUN:
+        if self.goes_back or self.wants == Intent.PROMOTE or self.status.state not in BEGUN:
             return ""
         if now >= self.overdue_at():
             return f"it has gone on since {format_time(self.status.begun)}, longer than its maxDuration"

@@ -349,6 +349,7 @@ def test_what_a_rollout_goes_back_to_is_read_as_it_was_written() -> None:
         makes="0123",
         stable=StableImages(since=1_700_000_000.0, images=images, why_not=""),
         failure=RolloutFailure(generation=3, message="pods are not ready"),
+        promoted_before=True,
     )
     for each in (status, RolloutStatus(step="canary", since=1.0, begun=1.0)):
         body = render_rollout(Rollout(name="r"), each)

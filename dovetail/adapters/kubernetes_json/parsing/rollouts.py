@@ -168,6 +168,7 @@ def _rollout_status(raw: ReadOnlyJson) -> RolloutStatus:
         makes=text_of(target.get("launches") or ""),
         stable=_stable(raw.get("stable") or {}),
         failure=_failure(raw.get("failure")),
+        promoted_before=raw.get("promotedBefore") is True,
         awaits=None if raw.get("awaits") is None else _awaits(raw["awaits"]),
         answered=None if raw.get("answered") is None else _answered(raw["answered"]),
         conditions=conditions(raw.get("conditions")),

@@ -130,6 +130,7 @@ def render_rollout(rollout: Rollout, status: RolloutStatus) -> Json:
         "history": [_passage(each) for each in status.history] or None,
         "stable": _stable(status.stable),
         "failure": _failure(status.failure),
+        "promotedBefore": status.promoted_before or None,
         "awaits": None if status.awaits is None else _awaits(status.awaits),
         "answered": None if status.answered is None else _answered(status.answered),
         "conditions": fields.conditions(status.conditions),
