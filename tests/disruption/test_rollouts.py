@@ -146,6 +146,17 @@ def test_what_is_leaving_counts_once_with_its_replacement_and_what_is_not_known_
     assert nodes_of(planned, POOL).leaving == 3
 
 
+@pytest.mark.parametrize(("reason", "step"), [("InstanceTypeNotFound", "rest"), ("SubnetDrift", "canary")])
+def test_a_new_node_whose_type_is_no_longer_sold_is_no_other_target(reason: str, step: str) -> None:
+    drifted = condition(names.DRIFTED, reason=reason, changed=NOW)
+    pairs = [a_pair("old", also=(names.DRIFTED,)), a_pair("new", also=(drifted,), claim={"created": NOW - 30})]
+    rollout = a_rollout(a_status("rest"))
+    world = with_rules(a_world([*pairs, a_pair("other", claim={"created": NOW - 30})], pools=[POOL]), rollout)
+
+    found = rollout_status(rollout, world, NOW)
+    assert (found.step, found.begun) == (step, rollout.status.begun if step == "rest" else NOW)
+
+
 @dataclass
 class Play:
     """A pool through which a change goes, while everything happens that may. What is true of its nodes is kept beside

@@ -48,7 +48,7 @@ def _counted(snapshot: Snapshot, pool: NodePool) -> PoolNodes:
         else:
             staying.append(claim.uid)
             changed += _is_change(drifted)
-        if claim.created > newest_old and not _has_older_image(claim):
+        if claim.created > newest_old and _is_change(drifted) and not _has_older_image(claim):
             newest_old = claim.created
         if drifted is not None and drifted.changed > newest_drift:
             newest_drift = drifted.changed
