@@ -16,6 +16,7 @@ from dovetail.model.nodes import NodeClaim
 from dovetail.model.permission.beginnings import Cause
 from dovetail.model.pools import NodePool
 from dovetail.model.remembered.breakers import Breaker, BreakerRule, breaker_of, happened_mark, with_breaker
+from dovetail.model.rules.rollouts import is_of_target
 from dovetail.ports.failures import Failure
 from dovetail.ports.objects import NodePools
 
@@ -31,8 +32,8 @@ class BreakerMemory:
         self.pools, self.pauses, self.now = pools, pauses, now
 
     async def given_back(self, claim: NodeClaim, method: str, plan_id: str) -> None:
-        """Remember that a replacement of this plan was given back, once for each plan, if its instance had enough time
-        and its node is not ready."""
+        """Remember that a replacement of this plan was given back, once for each plan, if its instance had enough time,
+        its node is not ready and the pool's target is still the one that it was made for."""
         reason = next((str(each.reason) for each in METHODS if each.name == method), "")
         had_its_time = self.now() - claim.created >= HAD_ITS_TIME
         if not had_its_time or not claim.provider_id or claim.is_true(names.INITIALIZED_CONDITION):
@@ -42,7 +43,7 @@ class BreakerMemory:
         name = claim.labels.get(names.NODE_POOL, "")
         try:
             said = await self.pauses.said(name)
-            if said.pool is not None:
+            if said.pool is not None and is_of_target(claim, said.pool, said.rollouts):
                 change_of = partial(_failed, reason, happened_mark(plan_id), said.breaker_rule, self.now())
                 await revise_pool(self.pools, said.pool, change_of)
         except Failure as failure:

@@ -2,7 +2,7 @@
 
 import asyncio
 import random
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, cast
 
 import pytest
@@ -17,6 +17,7 @@ from dovetail.messages.requests import GiveBackRequest
 from dovetail.model import names
 from dovetail.model.remembered.breakers import Breaker, BreakerRule, breaker_of, with_breaker
 from dovetail.model.rules.policies import Policy, TimeRules
+from dovetail.model.rules.rollouts import Rollout, RolloutState, RolloutStatus, RolloutStep
 from dovetail.model.snapshot import Snapshot
 from dovetail.ports.failures import Conflict
 from testing.fakes import FakeClaims, FakeNotices, FakePods, World
@@ -87,15 +88,18 @@ async def test_what_a_person_requests_takes_no_place_and_is_not_held() -> None:
     assert known(scene.pools) == OPEN
 
 
+@dataclass(frozen=True)
 class Rules:
+    rollouts: tuple[Rollout, ...] = ()
+
     async def read(self, _: str) -> TimeRules:
-        return TimeRules(policies={"p": POLICY})
+        return TimeRules(policies={"p": POLICY}, rollouts={each.name: each for each in self.rollouts})
 
 
-async def give_back(pools: Pools, plan: str) -> None:
+async def give_back(pools: Pools, plan: str, rules: Rules = Rules()) -> None:
     """The step, by as many workers as it takes; each knows what stands in the cluster and nothing else."""
     claim = replace(
-        a_joined_claim("new", annotations={names.PLAN: f"{plan}/0"}),
+        a_joined_claim("new", annotations={names.PLAN: f"{plan}/0", names.TARGET: "image-2"}),
         labels={names.NODE_POOL: "pool"},
         provider_id="aws:///zone/i-9",
         conditions=(),
@@ -105,7 +109,7 @@ async def give_back(pools: Pools, plan: str) -> None:
     world.put(claim)
     request = GiveBackRequest(plan_id=plan, names=("new",), why="not ready in time", method="drift")
     for _ in range(TEMPORAL_TRIES):
-        live = LivePauses(pools=pools, namespaces=OneNamespace(), now=pools.world.now, rules=Rules())
+        live = LivePauses(pools=pools, namespaces=OneNamespace(), now=pools.world.now, rules=rules)
         step = GiveBack(FakeClaims(world), FakePods(world), BreakerMemory(pools, live, pools.world.now))
         try:
             await ActivityEnvironment().run(step.give_back, request)
@@ -130,6 +134,18 @@ async def test_the_count_and_the_rest_outlive_the_workers(seed: int) -> None:
 
     failed = known(pools)
     assert (len(failed.failures), failed.tries, failed.until(RULE)) == (4, 1, (failed.opened or 0.0) + 1200.0)
+
+
+@pytest.mark.parametrize(("makes", "counts"), [("image-2", True), ("", True), ("image-3", False)])
+async def test_what_was_made_for_an_image_that_a_roll_out_has_left_is_no_failure_of_the_next(
+    makes: str, counts: bool
+) -> None:
+    status = RolloutStatus(step="canary", state=RolloutState.REPLACING, makes=makes)
+    rollout = Rollout(name="r", pool="pool", steps=(RolloutStep(name="canary", to="1"),), status=status)
+    pools = Pools(World(), Kills())
+    await give_back(pools, "a", Rules((rollout,)))
+
+    assert (breaker_of(pools.pool, "Drifted") is not None) is counts
 
 
 async def test_upkeep_publishes_what_holds_once_and_takes_off_what_holds_no_more() -> None:

@@ -21,10 +21,13 @@ from dovetail.model.remembered.breakers import (
     BreakerRule,
     breaker_of,
     happened_mark,
+    open_breakers,
     probe_mark,
     with_breaker,
+    with_failures_answered,
 )
 from dovetail.model.rules.policies import Policy
+from dovetail.model.rules.rollouts import Rollout, RolloutState, RolloutStatus, RolloutStep
 from dovetail.model.snapshot import Snapshot
 from testing.disruption_worlds import HOUR, NOW, Pair, a_pair, a_pod, a_pool, a_world, condition
 from testing.time_rules import with_rules
@@ -50,10 +53,13 @@ def a_replacement(
     return replace(pair, claim=claim)
 
 
+def looked(pool: NodePool, pairs: Iterable[Pair], now: float = NOW, *rollouts: Rollout) -> NodePool:
+    return next_breakers(pool, replace(with_rules(a_world(list(pairs), pools=[pool]), *rollouts), now=now), RULE, now)
+
+
 def moved(known: Breaker | None, pairs: Iterable[Pair] = (), now: float = NOW) -> Breaker | None:
     pool = a_pool() if known is None else with_breaker(a_pool(), known)
-    world = replace(a_world(list(pairs), pools=[pool]), now=now)
-    return breaker_of(next_breakers(pool, world, RULE, now), "Drifted")
+    return breaker_of(looked(pool, pairs, now), "Drifted")
 
 
 @pytest.mark.parametrize(
@@ -89,7 +95,25 @@ def test_a_replacement_that_does_not_stay_ready_for_five_minutes_has_failed(pair
 )
 @pytest.mark.parametrize("known", [OPEN, TRIED, Breaker(reason="Drifted", failures=((NOW - 900, "00000001"),))])
 def test_a_replacement_that_has_stayed_ready_for_five_minutes_ends_it(known: Breaker, pair: Pair, closes: bool) -> None:
-    assert (moved(known, [pair]) is None) is closes
+    found = moved(known, [pair])
+    assert (found == Breaker(reason="Drifted", ended=known.last)) is closes and found is not None
+
+
+@pytest.mark.parametrize("resumed", [False, True])
+def test_what_has_failed_counts_once_and_no_more_when_a_good_one_or_a_person_has_ended_it(resumed: bool) -> None:
+    """The nodes that failed stand there, perhaps for hours."""
+    failed = [a_replacement(f"r{n}", NOW - 400, ready="Unknown", since=NOW - 100) for n in range(3)]
+    opened = looked(a_pool(), failed)
+    assert [each.reason for each in open_breakers(opened)] == ["Drifted"]
+
+    pairs = failed if resumed else [*failed, a_replacement("good", NOW + 60)]
+    pool = with_failures_answered(opened) if resumed else looked(opened, pairs, NOW + 360)
+    for later in (370, 500, 1500):
+        assert looked(pool, pairs, NOW + later) == pool and not open_breakers(pool)
+    another = a_replacement("another", NOW + 360, ready="Unknown", since=NOW + 420)
+    found = breaker_of(looked(pool, [*pairs, another], NOW + 425), "Drifted")
+    assert found is not None and found.failures == ((NOW + 425, happened_mark(another.claim.uid)),)
+    assert names.BREAKER not in looked(pool, pairs, NOW + 1800).annotations
 
 
 def test_a_replacement_at_another_template_says_nothing() -> None:
@@ -97,6 +121,21 @@ def test_a_replacement_at_another_template_says_nothing() -> None:
     claim = replace(pair.claim, annotations={**pair.claim.annotations, names.NODE_POOL_HASH: "2"})
 
     assert moved(OPEN, [replace(pair, claim=claim)]) == OPEN
+
+
+@pytest.mark.parametrize(("makes", "counts"), [("image-2", 3), ("", 3), ("image-3", 0)])
+def test_a_failure_of_an_image_that_a_roll_out_has_left_is_no_evidence_against_the_next(
+    makes: str, counts: int
+) -> None:
+    """Three that come to nothing at once would take the next image back before a node has it."""
+    failed = [a_replacement(f"r{n}", NOW - 400, ready="Unknown", since=NOW - 100) for n in range(3)]
+    aim = {names.TARGET: "image-2"}
+    made = [replace(p, claim=replace(p.claim, annotations={**p.claim.annotations, **aim})) for p in failed]
+    status = RolloutStatus(step="canary", state=RolloutState.REPLACING, begun=NOW - 200, makes=makes)
+    rollout = Rollout(name="r", pool=a_pool().name, steps=(RolloutStep(name="canary", to="1"),), status=status)
+    found = breaker_of(looked(a_pool(), made, NOW, rollout), "Drifted")
+
+    assert (0 if found is None else len(found.failures)) == counts
 
 
 def test_a_try_that_left_no_trace_is_over_after_a_while_and_one_that_goes_on_is_not() -> None:

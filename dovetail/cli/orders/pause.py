@@ -31,7 +31,7 @@ from dovetail.model.permission.pauses import (
     without,
 )
 from dovetail.model.pools import NodePool
-from dovetail.model.remembered.breakers import open_breakers
+from dovetail.model.remembered.breakers import open_breakers, with_failures_answered
 from dovetail.model.remembered.returned_moves import moves_brake
 from dovetail.model.remembered.unused_launches import resumed_annotations, stop_of
 from dovetail.model.values.durations import DurationError, parse_seconds
@@ -164,12 +164,15 @@ async def _resume_replacements(objects: "ClusterObjects", name: str) -> str:
     """Forget the pool's replacements that were not ready in time, and consolidated nodes that came back; returns words,
     empty if nothing was held for them."""
     pool = await objects.pools.read(name)
-    known = {names.BREAKER: None, names.RETURNED_MOVES: None}
-    if pool is None or not known.keys() & pool.annotations.keys():
+    if pool is None or not {names.BREAKER, names.RETURNED_MOVES} & pool.annotations.keys():
         return ""
     slow = moves_brake(pool, time.time())
     held = [f"{len(each.failures)} replacements for {each.reason} had failed" for each in open_breakers(pool)]
     held += [slow.says(name)] if slow is not None else []
-    if await revise_pool(objects.pools, pool, lambda _: known) is None:
+
+    def change_of(live: NodePool) -> Annotations:
+        return {names.RETURNED_MOVES: None, names.BREAKER: with_failures_answered(live).annotations.get(names.BREAKER)}
+
+    if await revise_pool(objects.pools, pool, change_of) is None:
         raise CommandFailed(f"{name}: the NodePool is gone")
     return f"NodePool {name}: nodes are replaced again; {'; '.join(held)}" if held else ""

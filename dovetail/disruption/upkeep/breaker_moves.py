@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 
 from dovetail.model import names
 from dovetail.model.nodes import NodeClaim
+from dovetail.model.permission.beginnings import rollouts_in
 from dovetail.model.pools import NodePool
 from dovetail.model.remembered.breakers import (
     PROBE,
@@ -23,6 +24,7 @@ from dovetail.model.remembered.breakers import (
     with_breaker,
     without_breaker,
 )
+from dovetail.model.rules.rollouts import is_of_target
 from dovetail.model.snapshot import Snapshot
 
 
@@ -52,13 +54,15 @@ def next_breakers(pool: NodePool, snapshot: Snapshot, rule: BreakerRule, now: fl
     claims = snapshot.claims_by_pool.get(pool.name, ())
     proofs = list(proofs_of(pool, claims, snapshot))
     for proof in proofs:
-        if proof.failed(rule, now):
-            known = breaker_of(pool, proof.reason) or Breaker(reason=proof.reason)
-            pool = with_breaker(pool, known.failed(proof.mark, rule, now))
+        known = breaker_of(pool, proof.reason) or Breaker(reason=proof.reason)
+        if proof.failed(rule, now) and proof.since > known.ended:
+            pool = with_breaker(pool, known.failed(proof.mark, rule, max(now, proof.since)))
     marked = {probe_mark(owner) for claim in claims if (owner := claim.annotations.get(names.OWNER))}
     for reason, known in breakers_of(pool).items():
         well = any(p.reason == reason and p.ready and p.initialized > known.last and now >= p.proven for p in proofs)
-        if well or (known.opened is None and known.last <= now - rule.within):
+        if known.failures and well:
+            pool = with_breaker(pool, known.answered)
+        elif known.opened is None and known.last <= now - rule.within:
             pool = without_breaker(pool, reason)
         elif known.probe is not None and now >= known.probe[0] + PROBE and known.probe[1] not in marked:
             pool = with_breaker(pool, replace(known, probe=None))
@@ -78,10 +82,10 @@ def breakers_look_again(pool: NodePool, snapshot: Snapshot, rule: BreakerRule) -
 
 def proofs_of(pool: NodePool, claims: Iterable[NodeClaim], snapshot: Snapshot) -> Iterator[Proof]:
     """The replacements that count as evidence."""
-    template = pool.annotations.get(names.NODE_POOL_HASH, "")
+    rollouts = rollouts_in(snapshot, pool.name)
     for claim in claims:
         reason, node = claim.annotations.get(names.REPLACEMENT_FOR, ""), snapshot.nodes.get(claim.node_name)
-        if not reason or claim.annotations.get(names.NODE_POOL_HASH, "") != template:
+        if not reason or not is_of_target(claim, pool, rollouts):
             continue
         initialized = claim.condition(names.INITIALIZED_CONDITION)
         ready = node.condition(names.READY) if node is not None else None

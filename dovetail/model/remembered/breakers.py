@@ -22,7 +22,8 @@ PROBE: Final = 1200.0  # seconds after which a try that left no trace is over: t
 
 _FAILURE: Final = r"\d{1,12}:[0-9a-f]{8}"
 _ENTRY: Final = re.compile(
-    rf"([A-Za-z]{{1,40}})@([0-9a-z]{{0,40}})=({_FAILURE}(?:\.{_FAILURE})*)(?:/(\d{{1,12}})x(\d{{1,3}}))?(?:\+({_FAILURE}))?\Z"
+    rf"([A-Za-z]{{1,40}})@([0-9a-z]{{0,40}})="
+    rf"(?:({_FAILURE}(?:\.{_FAILURE})*)(?:/(\d{{1,12}})x(\d{{1,3}}))?(?:\+({_FAILURE}))?)?(?:-(\d{{1,12}}))?\Z"
 )
 
 Happened = tuple[float, str]  # when, and a mark by which a second report is known
@@ -45,17 +46,24 @@ class BreakerRule:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Breaker:
-    """What a NodePool remembers for one reason. `opened`: the last failure while it is open; None: it is closed."""
+    """What a NodePool remembers for one reason. `opened`: the last failure while it is open; None: it is closed. `ended`:
+    the last failure that a good replacement or a person has answered: nodes that failed until then count no more."""
 
     reason: str
     failures: tuple[Happened, ...] = ()
     opened: float | None = None
     tries: int = 0
     probe: Happened | None = None
+    ended: float = 0.0
 
     @property
     def last(self) -> float:
-        return self.failures[-1][0]
+        return self.failures[-1][0] if self.failures else self.ended
+
+    @property
+    def answered(self) -> "Breaker":
+        """The breaker once a replacement was good, or a person resumes: its failed nodes may stand for hours yet."""
+        return Breaker(reason=self.reason, ended=self.last)
 
     def until(self, rule: BreakerRule) -> float | None:
         """When one is tried; None if it is closed."""
@@ -74,7 +82,8 @@ class Breaker:
         tries = self.tries + (self.probe is not None)
         recent = sum(1 for at, _ in failures if at > now - rule.within)
         opens = self.opened is not None or recent >= rule.failures
-        return Breaker(reason=self.reason, failures=failures, opened=now if opens else None, tries=tries)
+        opened = now if opens else None
+        return Breaker(reason=self.reason, failures=failures, opened=opened, tries=tries, ended=self.ended)
 
     def says(self, pool: str, rule: BreakerRule, now: float) -> str:
         until = self.until(rule) or now
@@ -139,6 +148,11 @@ def without_breaker(pool: NodePool, reason: str) -> NodePool:
     return _remembering(pool, {key: each for key, each in breakers_of(pool).items() if key != reason})
 
 
+def with_failures_answered(pool: NodePool) -> NodePool:
+    """The pool once a person says that what has failed is mended."""
+    return _remembering(pool, {reason: each.answered for reason, each in breakers_of(pool).items()})
+
+
 def without_probe(pool: NodePool, reason: str, mark: str) -> NodePool:
     known = breaker_of(pool, reason)
     if known is None or known.probe is None or known.probe[1] != mark:
@@ -156,7 +170,8 @@ def _entry(breaker: Breaker, template: str) -> str:
     failures = ".".join(map(_happened, breaker.failures))
     opened = "" if breaker.opened is None else f"/{breaker.opened:.0f}x{breaker.tries}"
     probe = "" if breaker.probe is None else f"+{_happened(breaker.probe)}"
-    return f"{breaker.reason}@{template}={failures}{opened}{probe}"
+    ended = f"-{breaker.ended:.0f}" if breaker.ended else ""
+    return f"{breaker.reason}@{template}={failures}{opened}{probe}{ended}"
 
 
 def _happened(found: Happened) -> str:
@@ -166,10 +181,11 @@ def _happened(found: Happened) -> str:
 def _breaker(match: re.Match[str]) -> Breaker:
     return Breaker(
         reason=match[1],
-        failures=tuple(sorted(map(_read, match[3].split(".")))),
+        failures=tuple(sorted(map(_read, match[3].split(".")))) if match[3] else (),
         opened=None if match[4] is None else float(match[4]),
         tries=int(match[5] or 0),
         probe=None if match[6] is None else _read(match[6]),
+        ended=float(match[7] or 0),
     )
 
 

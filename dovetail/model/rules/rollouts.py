@@ -13,7 +13,7 @@ from typing import Final
 from zlib import crc32
 
 from dovetail.model import names
-from dovetail.model.nodes import Condition
+from dovetail.model.nodes import Condition, NodeClaim
 from dovetail.model.pools import NodePool
 from dovetail.model.rules.gates import AskedGate, GateResult, GateVerdict, worst
 from dovetail.model.rules.rollout_approvals import Answered, Approval, Awaits
@@ -375,6 +375,14 @@ class PoolNodes:
     @property
     def total(self) -> int:
         return self.old + self.taken
+
+
+def is_of_target(claim: NodeClaim, pool: NodePool, rollouts: Iterable[Rollout]) -> bool:
+    """Whether how a claim fares says something of what the pool is to become: it has the same template and, where a
+    roll-out made it, that roll-out's target of now."""
+    target, aims = claim.annotations.get(names.TARGET), {each.status.makes for each in rollouts}
+    is_aim = not target or not aims or not aims.isdisjoint({target, ""})
+    return is_aim and claim.annotations.get(names.NODE_POOL_HASH, "") == pool.annotations.get(names.NODE_POOL_HASH, "")
 
 
 def pins_of(rollouts: Iterable[Rollout], reason: str) -> dict[str, str]:
