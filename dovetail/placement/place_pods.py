@@ -72,12 +72,17 @@ def place(
 def _run(
     index: Index, pods: Sequence[Pod], options: PassOptions, earlier: EarlierClaims, expected: Sequence[Pod] = ()
 ) -> tuple[Pass, Sequence[Pod]]:
-    """The pass, and the pods that get no node because claims were made for them before. `expected`: pods to place
-    after all others."""
+    """The pass, and the pods that get no node because claims were made for them before. Only others that the pass
+    before this one had no time for come before those, or they would be kept out forever (PLQ-23). `expected`: pods to
+    place after all others."""
     run = Pass(index, (*pods, *expected) if expected else pods, options)
     served = [pod for pod in pods if pod.uid in earlier]
-    unplaced = run.run_on_nodes_only(served) if served else ()
-    run.run([pod for pod in pods if pod.uid not in earlier] if served else pods)
+    unplaced: Sequence[Pod] = ()
+    if served:
+        run.run([pod for pod in pods if pod.uid in options.first and pod.uid not in earlier])
+        unplaced = run.run_on_nodes_only(served)
+        pods = [pod for pod in pods if pod.uid not in options.first and pod.uid not in earlier]
+    run.run(pods)
     if expected:
         run.run(expected)
     return run, unplaced

@@ -38,6 +38,7 @@ from tests.placement.builders import (
     spread,
     term,
 )
+from tests.placement.test_earlier_claims import a_claim, with_claims
 
 # What no parser makes and no rule foresees.
 IMPOSSIBLE = Expression(key="size", operator="In", values=7)  # type: ignore[arg-type]
@@ -220,6 +221,28 @@ def test_pods_that_a_pass_did_not_reach_come_first_in_the_next() -> None:
     _, placement = plan_provisioning(many(6), PlacementSettings(), late_after(2), late)
 
     assert pods_placed(placement) == {"p4", "p5"}
+
+
+def test_pods_for_which_claims_were_made_before_leave_time_for_those_that_a_pass_did_not_reach() -> None:
+    """They are tried on nodes that stand before all others, and may take all the time of every pass."""
+    choosy = a_shape(preferred_terms=tuple(term(one_of(f"k{n}", "v"), weight=1) for n in range(20)))
+    served = [a_pod(f"served{n}", shape=choosy) for n in range(3)]
+    claims = [a_claim(name, *served, ready_for=60.0) for name in ("one", "two")]
+    snapshot = with_claims([*served, a_pod("new"), a_pod("huge", "999")], *claims)
+
+    _, cut = plan_provisioning(snapshot, PlacementSettings(), late_after(10))
+    _, following = plan_provisioning(snapshot, PlacementSettings(), late_after(10), cut.late)
+
+    assert (pods_placed(cut), pods_placed(following)) == (set(), {"new"})
+    assert {r.pod.name: r.is_not_reached for r in following.refused} == {
+        "huge": False,
+        **dict.fromkeys(("served0", "served1", "served2"), True),
+    }
+    _, whole = plan_provisioning(snapshot, PlacementSettings(), never, frozenset({"uid-new", "uid-huge"}))
+    assert ([r.pod.name for r in whole.refused], {i.pod.name for i in whole.ignored}) == (
+        ["huge"],
+        {pod.name for pod in served},
+    )
 
 
 def test_pods_that_a_pass_had_no_time_to_prepare_for_are_reached_by_the_next() -> None:

@@ -228,20 +228,21 @@ class Pass:
         self.packing = on_nodes_only
         self.run(pods)
         self.packing = self.options.packing
-        return self._to_try_again()
+        return self._to_try_again(pods)
 
     def run_sparing(self, pods: Sequence[Pod], spared: int) -> None:
         """Place what can be placed; these nodes get only pods that find no other place, not even on a new node."""
         self.nodes.spared = spared
         self.run(pods)
         self.nodes.spared = 0
-        if spared and (without := self._to_try_again()):
+        if spared and (without := self._to_try_again(pods)):
             self.run(without)
 
-    def _to_try_again(self) -> tuple[Pod, ...]:
-        """The pods that found no place, no longer refused; like pods may now find other nodes."""
+    def _to_try_again(self, pods: Sequence[Pod]) -> tuple[Pod, ...]:
+        """Those of the pods that found no place, no longer refused; like pods may now find other nodes."""
         self.progress += 1
-        without = tuple(r.pod for r in self.refused.values() if r.reason == "tried")
+        tried = {pod.uid for pod in pods}
+        without = tuple(r.pod for uid, r in self.refused.items() if r.reason == "tried" and uid in tried)
         for pod in without:
             del self.refused[pod.uid]
         return without
