@@ -311,6 +311,23 @@ def test_a_pod_is_not_relaxed_beyond_the_time() -> None:
     assert next(tried) == 5
 
 
+def test_pods_that_are_alike_give_up_their_preferences_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each form is kept for the next of them, or every pod of a large Deployment would make all of them again."""
+    asked = count()
+
+    def counted(*given: Any, **more: Any) -> Any:
+        next(asked)
+        return relaxed(*given, **more)
+
+    monkeypatch.setattr("dovetail.placement.constraints.demands.relaxed", counted)
+    choosy = a_shape(preferred_terms=tuple(term(one_of(f"k{n}", "v"), weight=1) for n in range(20)))
+
+    placement = place(Index(a_snapshot([a_pod(f"p{n}", shape=choosy) for n in range(50)]), PlacementSettings()))
+
+    assert len(pods_placed(placement)) == 50
+    assert next(asked) == 20
+
+
 def test_pods_that_are_refused_alike_are_explained_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Ten thousand pods that fit nowhere must not delay the plan for the others."""
     explained = count()

@@ -30,7 +30,7 @@ from dovetail.placement.facts.templates import Template
 LoneSpread = tuple[DomainGroup, bool, Requirement | None]
 
 
-MOST_KEPT: Final = 1  # relaxed forms of one index, and of one pass; they are forgotten together
+MOST_KEPT: Final = 5_000  # relaxed forms of one index, and of one pass; they are forgotten together
 
 
 class Beyond(NamedTuple):
@@ -246,7 +246,7 @@ class Demand:
         self.failed_at = -1  # the number of placements when such a pod last failed
         self.next: Demand | None = None  # the demand after one step of relaxation
         self.next_is_known = False
-        self.last: Demand = self  # the most relaxed demand that was tried when it failed
+        self.last: Demand | None = None  # the most relaxed demand that was tried when it failed
         self._holding: tuple[Fit, int, int] | None = None
 
     def holding(self, fit: Fit, rows: int) -> int:
