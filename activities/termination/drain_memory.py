@@ -46,6 +46,7 @@ class DrainMemory:
     hooked: str = ""  # why none is asked to leave yet, where a hook holds the node
     holds: HoldMemory = field(default_factory=HoldMemory)
     minimum_over: float = 0.0  # when the minimum time of a drain is over
+    last_pod: float = 0.0  # when a pod held the node last
     said: set[str] = field(default_factory=set)  # UIDs of nodes that say that they are being drained
     impossible: set[str] = field(default_factory=set)  # UIDs of pods of which it is said that they cannot be moved
     asked: dict[str, float] = field(default_factory=dict)  # pod UID -> when it first waited for its turn

@@ -126,7 +126,8 @@ class DrainNode:
                 continue
             waited_for = [node for node in nodes if evictions[node.name].waiting]
             await self._say_draining(waited_for, departure, memory)
-            moved = await self._end_moves(nodes, deadlines.first)
+            memory.last_pod = self.now() if waited_for else memory.last_pod
+            moved = await self._end_moves(nodes, deadlines.first, memory)
             may_end = may_end and moved and not memory.hooked
             if may_end and not any(of_node.waiting for of_node in evictions.values()):
                 return await self._drained(departure, memory)
@@ -163,12 +164,14 @@ class DrainNode:
                 memory.said.add(node.uid)
                 await announce(self.nodes, node, announced.draining(node, self.now(), departure.reason))
 
-    async def _end_moves(self, nodes: Iterable[Node], deadline: float | None) -> bool:
-        """Whether no pod is being moved from these nodes any more. A node whose deadline has passed waits for none."""
+    async def _end_moves(self, nodes: Iterable[Node], deadline: float | None, memory: DrainMemory) -> bool:
+        """Whether no pod is being moved from these nodes any more. Once they are empty, a note alone is waited for only
+        for a moment, as anybody may write one on a Deployment; and past the deadline no longer."""
         if self.mover is None:
             return True
         ended = [await self.mover.end(node) for node in nodes]
-        return all(ended) or (deadline is not None and self.now() > deadline)
+        now = self.now()
+        return all(ended) or now > memory.last_pod + timing.MOVE_END or (deadline is not None and now > deadline)
 
     async def _without_moved(
         self, node: Node, evictions: Evictions, departure: Departure, deadline: float | None, memory: DrainMemory

@@ -71,7 +71,7 @@ class Mover:
             elif verdict.step in (MoveStep.BEGIN, MoveStep.TAKE_BACK):
                 await self._act(pod, verdict, terms, memory)
             else:
-                memory.say(pod, verdict.says, None if verdict.moves else Blocker.MOVE_HELD)
+                memory.say(pod, verdict.says, Blocker.MOVE_HELD)
         return tuple(evicted)
 
     async def end(self, node: Node) -> bool:

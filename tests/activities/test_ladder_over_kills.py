@@ -7,13 +7,14 @@ knows nothing but what stands in the cluster.
 import random
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 import pytest
 
 from dovetail.activities.termination.eviction_pace import EvictionPace
 from dovetail.activities.termination.mover import Mover
 from dovetail.model.nodes import NodeClaim
+from dovetail.model.places.move_changes import read_begun
 from dovetail.model.rules.drain_rules import Blocker
 from dovetail.ports.failures import Unreachable
 from dovetail.ports.objects import MetadataChange
@@ -34,7 +35,7 @@ from tests.activities.test_holds import (
 )
 from tests.activities.test_moving import Controller
 from tests.lifecycle.objects import a_pod
-from tests.model.move_worlds import a_moved_pod, a_roll_out
+from tests.model.move_worlds import NODE, a_moved_pod, a_roll_out
 
 KILLS: Final = 12  # in the hour and ten minutes of a play, at moments of no pattern
 AWAY: Final = 14.0  # seconds until another worker goes on: a missed heartbeat and the next try
@@ -85,12 +86,17 @@ def a_failure(stage: Stage) -> None:
     stage.pods.fails["uid-web-1"] = Unreachable("api server", "no answer")
 
 
-def a_held_move(stage: Stage) -> None:
+def a_held_move(stage: Stage, **fields: Any) -> None:
     """The owner of a Deployment of one replica says that its pod is not to be moved."""
     stage.world.put(a_moved_pod(ready=True))
-    controller = Controller(stage.world, a_roll_out(wish="hold"))
+    controller = Controller(stage.world, a_roll_out(**(fields or {"wish": "hold"})))
     pace = EvictionPace(stage.world.now, stage.world.pause)
     stage.mover = Mover(controller, controller, FakeNotices(stage.world), pace, stage.world.now)
+
+
+def a_note_of_no_move(stage: Stage) -> None:
+    """It says that its pod is being moved, at a generation that never comes, and outlasts the pod."""
+    a_held_move(stage, begun=read_begun(f"{NODE}//999999/2023-11-14T22:13:20Z"), paused=True, settled=False)
 
 
 def a_pod_that_ends_slowly(stage: Stage) -> None:
@@ -128,6 +134,7 @@ CASES: Final[dict[str, tuple[Blocker, Callable[[Stage], None], Callable[[Stage],
     "HookWaits": (Blocker.HOOK_WAITS, a_hook, drained, "drained"),
     "EvictionFails": (Blocker.EVICTION_FAILS, a_failure, drained, "drained"),
     "MoveHeld": (Blocker.MOVE_HELD, a_held_move, drained, "drained"),
+    "MoveHeld by a note": (Blocker.MOVE_HELD, a_note_of_no_move, drained, "drained"),
     "PodTerminates": (Blocker.POD_TERMINATES, a_pod_that_ends_slowly, drained, "drained"),
     "VolumesAttached": (Blocker.VOLUMES_ATTACHED, an_attached_volume, detached, "deadline passed"),
     "HookWaits at the end": (Blocker.HOOK_WAITS, a_hook_of_the_end, terminated, "is gone"),
@@ -136,6 +143,7 @@ CASES: Final[dict[str, tuple[Blocker, Callable[[Stage], None], Callable[[Stage],
 
 BY_FORCE: Final[dict[str, set[str]]] = {
     "MoveHeld": {"ledger-1"},
+    "MoveHeld by a note": {"ledger-1"},
     "PodTerminates": set(),
     "VolumesAttached": set(),
     "HookWaits at the end": set(),

@@ -23,6 +23,7 @@ from dovetail.model.places.moves import Moves
 from dovetail.model.pods import Pod
 from dovetail.model.snapshot import Snapshot
 from dovetail.ports.failures import Conflict, Failure, Forbidden, Refused
+from dovetail.termination import timing
 from dovetail.termination.leaving import LEAVING_TAINT
 from testing.fakes import (
     FakeClaims,
@@ -202,6 +203,34 @@ async def test_a_worker_that_comes_back_goes_on_where_another_stopped(stage: Sta
 
     assert await stage.run() == DrainOutcome(message="drained")
     assert (stage.begun(), stage.controller.roll_out.begun) == (1, None)
+
+
+@pytest.mark.parametrize("leaves", [None, 60.0])
+async def test_a_note_alone_keeps_no_node(stage: Stage, leaves: float | None) -> None:
+    """TRM-41. Anybody may write one on a Deployment of their own, whether or not a pod of it was ever there."""
+    note = read_begun(f"{NODE}//999999/2026-11-29T04:00:00Z")
+    stage.controller.now_is(begun=note, paused=True, settled=False)
+    stage.world.at(START + 900.0, lambda: stage.controller.now_is(begun=None))
+    if leaves is None:
+        del stage.world.pods["uid-ledger-1"]
+    else:
+        stage.world.at(START + leaves, lambda: stage.world.kill(stage.world.pods["uid-ledger-1"]))
+
+    assert await stage.run() == DrainOutcome(message="drained")
+
+    assert stage.world.clock <= START + (leaves or 0.0) + timing.MOVE_END + 5.0 and not stage.controller.changes
+
+
+async def test_a_move_is_ended_where_its_deployment_says_so_a_moment_after_its_pod_has_gone(stage: Stage) -> None:
+    """TRM-41."""
+    await stage.mover()._begin(stage.controller.cached(), stage.world.nodes["node-1"])
+    stage.controller.works = False
+    stage.world.at(START + 7.0, lambda: stage.world.kill(stage.world.pods["uid-ledger-1"]))
+    stage.world.at(START + 12.0, lambda: stage.controller.now_is(settled=True))
+
+    await stage.run()
+
+    assert stage.controller.roll_out.begun is None and "Moved" in stage.world.said()
 
 
 async def test_a_pod_that_does_not_become_available_is_taken_back_and_holds_the_node(stage: Stage) -> None:

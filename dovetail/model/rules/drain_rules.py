@@ -21,7 +21,7 @@ class Blocker(StrEnum):
     DO_NOT_DISRUPT = "DoNotDisrupt", "a pod that asks not to be disrupted"
     SEVERAL_PDBS = "SeveralPdbs", "a pod that several PDBs select"
     PDB_BLOCKS = "PdbBlocks", "a PDB"
-    MOVE_HELD = "MoveHeld", "a pod whose owner holds it, or whose move has failed"
+    MOVE_HELD = "MoveHeld", "a pod whose owner holds it, or whose move has not succeeded"
     EVICTION_FAILS = "EvictionFails", "evictions that fail"
     VOLUMES_ATTACHED = "VolumesAttached", "volumes that are still attached"
     POD_TERMINATES = "PodTerminates", "a pod that has not ended yet"
