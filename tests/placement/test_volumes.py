@@ -75,6 +75,43 @@ def test_a_claim_that_is_missing_keeps_its_pod_out() -> None:
     assert ignored.why == "volume claim default/data not found"
 
 
+def _selected(node: str) -> dict[str, VolumeClaim]:
+    """The pod's claim as the kube-scheduler leaves it when it has chosen a node and the volume is not there yet."""
+    annotations = {"volume.kubernetes.io/selected-node": node}
+    claim = {
+        "metadata": {"name": "data", "namespace": "default", "annotations": annotations},
+        "spec": {"accessModes": ["ReadWriteOnce"], "storageClassName": "late"},
+        "status": {"phase": "Pending"},
+    }
+    return {"default/data": parse_volume_claim(claim)}
+
+
+def test_no_node_is_made_for_a_pod_whose_volume_is_to_be_made_for_another() -> None:
+    """PLQ-68: the kube-scheduler would bind it to no other."""
+    placement = placed(_with(_selected("gone")))
+
+    assert placement.new == ()
+    [refused] = placement.refused[0].pools
+    assert (refused.reason, refused.conflict) == ("volume_requirements", "kubernetes.io/hostname In [gone]")
+
+
+def test_a_pod_goes_to_the_node_that_its_volume_is_to_be_made_for() -> None:
+    """PLQ-68: by the Node's name, whatever its label of the hostname says."""
+    nodes = [a_node("n1"), a_node("n2", labels={names.HOSTNAME: "host-2"})]
+    world = a_snapshot(
+        [a_pod("p", shape=USING_DATA)], nodes, volume_claims=_selected("n2"), storage_classes=CLASSES
+    )
+
+    assert placed(world).existing.keys() == {"n2"}
+
+
+def test_which_node_a_volume_was_made_for_means_nothing_once_it_is_there() -> None:
+    """PLQ-68: the annotation stays for good."""
+    made = replace(_selected("gone")["default/data"], volume_name="v", phase="Bound", bind_completed=True)
+
+    assert len(placed(_with({"default/data": made})).new) == 1
+
+
 def test_of_two_volumes_only_the_places_where_both_can_be_are_tried() -> None:
     """PLC-52: places that contradict each other would suit a node whose zone is not known."""
     terms = {

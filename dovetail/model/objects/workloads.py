@@ -45,6 +45,7 @@ class VolumeClaim:
     bind_completed: bool = False
     many_nodes: bool = False  # ReadWriteMany or ReadOnlyMany: pods of several nodes may use it at once
     single_pod: bool = False  # ReadWriteOncePod: one pod at a time may use it
+    selected_node: str = ""  # for which node its volume is to be made, if it is not there yet
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -147,7 +147,8 @@ class Explainer:
         known = self._run.index.settings.well_known | {HOSTNAME}  # a new node has a name, though it is not known yet
         if missing := undefined(have.requirements, needs.requirements, known):
             return _Why("volume_requirements", _unknown(missing[0]), "undefined_label")
-        return _Why("volume_requirements", needs.fault or text_of_set(needs.requirements))
+        at = text(needs.hostname[HOSTNAME]) if needs.hostname else text_of_set(needs.requirements)
+        return _Why("volume_requirements", needs.fault or at)
 
     def _requirements(self, demand: Demand, template: Template) -> tuple[Reason, str]:
         wanted = demand.shape.facts.needs

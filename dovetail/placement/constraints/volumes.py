@@ -12,7 +12,7 @@ from dovetail.model.names import HOSTNAME
 from dovetail.model.objects.workloads import StorageClass, Volume, VolumeClaim
 from dovetail.model.pods import Pod, claim_key
 from dovetail.model.rules.pod_rules import is_active
-from dovetail.model.scheduling.requirements import RequirementSet, conflicts, from_expressions, merge, narrows
+from dovetail.model.scheduling.requirements import RequirementSet, conflicts, from_expressions, from_labels, merge, narrows
 from dovetail.model.snapshot import Snapshot
 from dovetail.placement.settings import PlacementSettings
 
@@ -113,7 +113,14 @@ def _of_claim(claim: VolumeClaim, snapshot: Snapshot) -> list[RequirementSet]:
     found = _class_of(claim, snapshot)
     if found is None:
         raise VolumeLookupError(f"storage class {claim.storage_class} not found")
-    return [from_expressions(term) for term in found.topologies]
+    places = [from_expressions(term) for term in found.topologies]
+    if not claim.selected_node:
+        return places
+    # The kube-scheduler binds the pod to no other node, also where this one is gone (PLQ-68).
+    node = snapshot.nodes.get(claim.selected_node)
+    hostname = node.labels.get(HOSTNAME, claim.selected_node) if node is not None else claim.selected_node
+    only = from_labels({HOSTNAME: hostname})
+    return [merge(place, only) for place in places or [{}]]
 
 
 def _folded(present: list[RequirementSet], added: list[RequirementSet]) -> list[RequirementSet]:

@@ -100,6 +100,7 @@ def parse_pdb(raw: ReadOnlyJson) -> PodDisruptionBudget:
 
 def _volume_claim(raw: ReadOnlyJson) -> VolumeClaim:
     metadata, spec = raw["metadata"], raw.get("spec") or {}
+    annotations = metadata.get("annotations") or {}
     return VolumeClaim(
         name=name_of(metadata),
         namespace=_namespace(raw),
@@ -108,9 +109,10 @@ def _volume_claim(raw: ReadOnlyJson) -> VolumeClaim:
         storage_class=spec.get("storageClassName"),
         phase=(raw.get("status") or {}).get("phase") or "",
         deleting=bool(metadata.get("deletionTimestamp")),
-        bind_completed="pv.kubernetes.io/bind-completed" in (metadata.get("annotations") or {}),
+        bind_completed="pv.kubernetes.io/bind-completed" in annotations,
         many_nodes=any(mode in ("ReadWriteMany", "ReadOnlyMany") for mode in spec.get("accessModes") or ()),
         single_pod="ReadWriteOncePod" in (spec.get("accessModes") or ()),
+        selected_node="" if spec.get("volumeName") else annotations.get("volume.kubernetes.io/selected-node") or "",
     )
 
 
