@@ -224,6 +224,18 @@ def test_useless_nodes_of_one_user_hold_that_user_alone(of: Callable[[Iterable[P
     assert "12 of 12 nodes" in why
 
 
+def test_who_names_a_namespace_or_an_owner_cannot_have_a_stranger_held() -> None:
+    """PLQ-33: `iiwucoup` and `uejgtcuo` have one CRC-32, and a pod of any namespace may claim any owner's UID."""
+    found, claims = useless(12)
+    mine = [replace(pod, shape=replace(pod.shape, namespace="iiwucoup")) for pod in found]
+    other = a_pod("other", cpu="7", shape=replace(a_shape(), namespace="uejgtcuo"))
+    assert groups(placed(with_claims([*mine, other], *claims))) == [["other"]]
+
+    [owned] = of_one_owner([a_pod("owned", cpu="7")])
+    forged = [replace(pod, owners=owned.owners) for pod in mine]
+    assert groups(placed(with_claims([*forged, owned], *claims))) == [["owned"]]
+
+
 def test_an_owner_s_rest_ends_with_one_more_node_and_doubles_with_each_in_vain() -> None:
     found, claims = useless(11)
     mine = of_one_owner(found)

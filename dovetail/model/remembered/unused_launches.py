@@ -7,6 +7,7 @@ short marks, because their UIDs would fill an annotation. An unreadable annotati
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from hashlib import sha256
 from typing import Final
 from zlib import crc32
 
@@ -51,18 +52,23 @@ class Stop:
 
 
 def pod_mark(uid: str) -> str:
-    """A pod in eight characters."""
+    """A pod in eight characters: the API server makes its UID."""
     return f"{crc32(uid.encode()):08x}"
+
+
+def _mark(*names_of: str) -> str:
+    """What users name themselves, so that nobody finds a name with the mark of another."""
+    return sha256("/".join(names_of).encode()).hexdigest()[:16]
 
 
 def whose_pods(pods: Iterable[Pod]) -> Whose:
     """The owner that all of these pods have. A pod without a controller is its own owner."""
     found = {(pod.shape.namespace, *_owner_of(pod)) for pod in pods}
-    spaces, owners = {space for space, _, _ in found}, {uid for _, uid, _ in found}
+    spaces, owners = {space for space, _, _ in found}, {(space, uid) for space, uid, _ in found}
     [(space, _, name), *_] = found or {("", "", "")}
     return Whose(
-        owner=pod_mark(owners.pop()) if len(owners) == 1 else "",
-        namespace=pod_mark(space) if len(spaces) == 1 else "",
+        owner=_mark(*owners.pop()) if len(owners) == 1 else "",
+        namespace=_mark(space) if len(spaces) == 1 else "",
         name=f"{space}/{name}" if len(found) == 1 else f"namespace {space}" if len(spaces) == 1 else "",
     )
 
