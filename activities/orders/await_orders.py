@@ -24,7 +24,7 @@ from dovetail.activities.shared.running_workflows import running_type
 from dovetail.activities.shared.waits.cluster_changes import ClusterSleep, quiet_after, until_seen
 from dovetail.activities.shared.waits.sight import Sight
 from dovetail.lifecycle import unfinished
-from dovetail.messages.orders import DeleteClaim, Order, Orders, OrdersRequest, subject_of
+from dovetail.messages.orders import DeleteClaim, FillPool, Order, Orders, OrdersRequest, subject_of
 from dovetail.messages.workflow_ids import claim_owner_id, node_owner_id
 from dovetail.messages.workflow_types import RELEASE_NODE, TERMINATE_NODE
 from dovetail.model.objects.watched_kinds import FLEET, NODES_AND_STANDING_CLAIMS
@@ -108,7 +108,7 @@ class AwaitOrders:
             quiet = quiet_after(busy + time.thread_time() - began, QUIET_SECONDS)
             due = self._due(found)
             if due:
-                taken = _with_pods(due[:ORDERS_AT_ONCE], snapshot)
+                taken = _with_pods(_together(due[:ORDERS_AT_ONCE]), snapshot)
                 return Orders(orders=taken, more=len(due) > ORDERS_AT_ONCE)
             if found:
                 sight.answered()
@@ -178,6 +178,21 @@ class AwaitOrders:
         since = self.memory.missing.setdefault(key, now)
         patience = 0.0 if wanted == TERMINATE_NODE else APPEAR_SECONDS
         return now - since >= patience and not running
+
+
+def _together(orders: list[Order]) -> list[Order]:
+    """The numbers of a pool that are due as one order, after the others."""
+    fills: dict[str, list[FillPool]] = {}
+    for order in orders:
+        if isinstance(order, FillPool):
+            fills.setdefault(order.request.plan_id, []).append(order)
+    return [order for order in orders if not isinstance(order, FillPool)] + [_joined(fill) for fill in fills.values()]
+
+
+def _joined(fills: list[FillPool]) -> FillPool:
+    request = fills[0].request
+    indexes = tuple(index for fill in fills for index in fill.request.indexes)
+    return replace(fills[0], request=replace(request, proposed=request.proposed * len(indexes), indexes=indexes))
 
 
 def _with_pods(orders: list[Order], snapshot: Snapshot) -> tuple[Order, ...]:

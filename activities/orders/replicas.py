@@ -1,23 +1,25 @@
 """Which claims a pool with a fixed number of nodes lacks, and which are too many.
 
 The claims of a pool are numbered: a new one takes the lowest free number. So a look at a stale cache, another worker or
-a retry names the same claims again, and creating them again changes nothing.
+a retry names the same claims again, and creating them again changes nothing. Each number is an order of its own, which
+is repeated after a pause: claims that come to nothing end at different moments.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from dovetail.activities.orders.finders import MINUTE
 from dovetail.activities.shared.looks.look import Look
 from dovetail.disruption.methods.static_drift import node_from_template
 from dovetail.disruption.nodes.costs import legacy_cost
 from dovetail.lifecycle.numbering import static_plan
+from dovetail.lifecycle.pool_health import read_record
 from dovetail.lifecycle.static_pools import Shortfall, shortfalls, surplus
 from dovetail.messages.orders import FillPool, Order
 from dovetail.messages.requests import CreateRequest
+from dovetail.model import names
 from dovetail.model.pods import Pod
+from dovetail.model.pools import NodePool
 from dovetail.model.snapshot import Snapshot
-
-AT_ONCE = 50  # claims in one order; the next look orders the rest
 
 
 class ReplicaFinder:
@@ -28,19 +30,23 @@ class ReplicaFinder:
 
     async def look(self, snapshot: Snapshot) -> Look[Order]:
         """Claims to create, claims to delete."""
-        filled: list[Order] = [_fill(snapshot, one) for one in shortfalls(snapshot)]
+        filled: list[Order] = [order for one in shortfalls(snapshot) for order in _fill(snapshot, one)]
         return Look(due=[*filled, *surplus(snapshot, _costs(snapshot))], again=self.now() + MINUTE)
 
 
-def _fill(snapshot: Snapshot, shortfall: Shortfall) -> FillPool:
+def _fill(snapshot: Snapshot, shortfall: Shortfall) -> Iterator[FillPool]:
     pool = snapshot.pools[shortfall.pool]
-    indexes = shortfall.numbers[:AT_ONCE]
-    node = node_from_template(pool)
-    return FillPool(
-        request=CreateRequest(
-            plan_id=static_plan(pool), proposed=(node,) * len(indexes), type_lists=((),), indexes=indexes
-        )
-    )
+    node, state = node_from_template(pool), _state(pool)
+    for number in shortfall.numbers:
+        request = CreateRequest(plan_id=static_plan(pool), proposed=(node,), type_lists=((),), indexes=(number,))
+        yield FillPool(request=request, state=state)
+
+
+def _state(pool: NodePool) -> str:
+    """The generations of the pool and its NodeClass, and since when the pool is ready."""
+    record = read_record(pool)
+    since = next((c.changed for c in pool.conditions if c.type == names.READY), 0.0)
+    return f"{pool.generation}-{record.class_generation if record else 0}-{since:.0f}"
 
 
 def _costs(snapshot: Snapshot) -> dict[str, float]:

@@ -75,10 +75,12 @@ class TerminateOrphan:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FillPool:
-    """Claims that a pool with a fixed number of nodes lacks, under names that follow from its free numbers (NPL-43)."""
+    """Claims that a pool with a fixed number of nodes lacks, under names that follow from its free numbers (NPL-43).
+    `state`: of the pool and its NodeClass; with another one, what came to nothing is asked for again at once."""
 
     kind: Literal["fill_pool"] = "fill_pool"
     request: CreateRequest
+    state: str = ""
 
 
 Order = StartOwner | StartRelease | TakeOffMark | DeleteClaim | RebootNode | TerminateOrphan | FillPool
@@ -100,7 +102,7 @@ def subject_of(order: Order) -> tuple[str, str, str]:
         case TerminateOrphan():
             return order.kind, order.provider_id, ""
         case FillPool():
-            return order.kind, order.request.plan_id, ",".join(str(index) for index in order.request.indexes)
+            return order.kind, order.request.plan_id, f"{order.state}-{order.request.indexes}"
         case _:
             assert_never(order)
 

@@ -10,7 +10,7 @@ from temporalio.testing import ActivityEnvironment
 from dovetail.activities.disruption.mark_and_unmark_nodes import MarkAndUnmarkNodes
 from dovetail.activities.orders.carry_out_orders import CarryOutOrders
 from dovetail.activities.orders.repairs import RepairFinder
-from dovetail.activities.orders.replicas import AT_ONCE, ReplicaFinder
+from dovetail.activities.orders.replicas import ReplicaFinder
 from dovetail.activities.provisioning.create_node_claims import CreateNodeClaims
 from dovetail.lifecycle.node_checks import class_label
 from dovetail.messages.orders import DeleteClaim, FillPool, Order
@@ -166,8 +166,8 @@ async def test_a_claim_whose_instance_the_cloud_knows_after_all_stays() -> None:
     assert world.claims["pool-1"].deleting_since is None
 
 
-def filled(orders: Sequence[Order]) -> list[tuple[int, ...]]:
-    return [order.request.indexes for order in orders if isinstance(order, FillPool)]
+def filled(orders: Sequence[Order]) -> list[int]:
+    return [number for order in orders if isinstance(order, FillPool) for number in order.request.indexes]
 
 
 async def create(world: World, pool: NodePool, orders: Sequence[Order]) -> list[str]:
@@ -187,7 +187,7 @@ async def test_a_static_pool_is_filled_under_the_lowest_free_numbers() -> None:
     del world.claims[first[1]]
     orders = (await ReplicaFinder(world.now).look(seen(world, pool))).due
 
-    assert (len(first), filled(orders)) == (3, [(1,)])
+    assert (len(first), filled(orders)) == (3, [1])
     assert await create(world, pool, orders) == first
     made = world.claims[first[0]]
     assert all(requirement.key != names.INSTANCE_TYPE for requirement in made.requirements)
@@ -240,22 +240,7 @@ async def test_a_limit_of_nodes_caps_a_static_pool() -> None:
     """NPL-42, BEH-96."""
     world, pool = World(), static(5, limits={"nodes": 2})
 
-    assert filled((await ReplicaFinder(world.now).look(seen(world, pool))).due) == [(0, 1)]
-
-
-async def test_a_large_static_pool_is_filled_in_several_looks(monkeypatch: pytest.MonkeyPatch) -> None:
-    """NPL-43."""
-    assert AT_ONCE == 50
-    monkeypatch.setattr("dovetail.activities.orders.replicas.AT_ONCE", 2)
-    world, pool = World(), static(3)
-
-    sizes = []
-    for _ in range(3):
-        orders = (await ReplicaFinder(world.now).look(seen(world, pool))).due
-        sizes.append(sum(len(indexes) for indexes in filled(orders)))
-        await create(world, pool, orders)
-
-    assert sizes == [2, 1, 0]
+    assert filled((await ReplicaFinder(world.now).look(seen(world, pool))).due) == [0, 1]
 
 
 async def test_a_static_pool_that_shrinks_gives_up_what_is_cheapest_to_move() -> None:
