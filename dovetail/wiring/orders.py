@@ -46,8 +46,7 @@ class _Sent:
             decoded = json.loads(text)
         except ValueError:
             decoded = None
-        found, foreign = body_of(decoded, text)
-        return request.checked(Answer(status=status, body=found, foreign=foreign))
+        return request.checked(Answer(status=status, body=body_of(decoded, text)))
 
 
 def objects_over(send: Send) -> ClusterObjects:

@@ -40,7 +40,7 @@ class ApiServer:
         node["metadata"]["ownerReferences"] = [
             {"apiVersion": "karpenter.sh/v1", "kind": "NodeClaim", "name": "claim-n1", "uid": "u-2"}
         ]
-        system = {"metadata": {"name": "kube-system", "uid": "u-1"}}
+        system = {"kind": "Namespace", "metadata": {"name": "kube-system", "uid": "u-1"}}
         self.objects: dict[str, Json] = {SYSTEM: system, CLAIM: claim, "/api/v1/nodes/n1": node, POOL: a_ready_pool()}
         for each in self.objects.values():
             each["metadata"] = {"uid": "u", "resourceVersion": "1", **each["metadata"]}
@@ -53,7 +53,7 @@ class ApiServer:
 
     def answer(self, method: str, path: str, body: Json) -> tuple[int, Json]:
         if method == "POST" and path.endswith("/selfsubjectreviews"):
-            return 201, {"status": {"userInfo": {"username": "alice@shop"}}}
+            return 201, {"kind": "SelfSubjectReview", "status": {"userInfo": {"username": "alice@shop"}}}
         if path.startswith(f"{PREFIX}history/") and self.history is not None:
             return 200, self.history
         if path == f"{PREFIX}trend" and self.served:

@@ -193,12 +193,10 @@ async def _read(response: aiohttp.ClientResponse) -> Answer:
         decoded = orjson.loads(raw)
     except orjson.JSONDecodeError:
         decoded = None
-    body, foreign = body_of(decoded, raw[:200].decode(errors="replace"))
     retry_after = response.headers.get("Retry-After", "")
     return Answer(
         status=response.status,
-        body=body,
-        foreign=foreign,
+        body=body_of(decoded, raw[:200].decode(errors="replace")),
         retry_after=float(retry_after) if retry_after.isdecimal() else None,
         moment=_moment(response.headers.get("Date", "")),
     )

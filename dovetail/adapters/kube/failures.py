@@ -25,6 +25,8 @@ INVALID: Final = 422
 
 _NOT_FOUND_REASON: Final = "NotFound"  # of an object; a path that is not served has none
 
+_SIGNS: Final = ("kind", "gitVersion")  # of an object, a list and a Status; of /version
+
 _NOT_NOW: Final = frozenset({408, 425})  # and all from 500 on
 _EXPIRED: Final = 410
 _LONGEST_MESSAGE: Final = 500  # a refusal may quote a whole object
@@ -40,14 +42,12 @@ class NotServed(Refused):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """An answer: its status and its decoded body. The body of a failure is a Status object, unless a proxy wrote it.
-    `foreign`: it is no JSON object, so the API server has not written it."""
+    """An answer: its status and its decoded body. The body of a failure is a Status object, unless a proxy wrote it."""
 
     status: int
     body: dict[str, Any] = field(default_factory=dict)
     retry_after: float | None = None
     moment: float | None = None  # the server's clock as it answered, in whole seconds
-    foreign: bool = False
 
     @property
     def reason(self) -> str:
@@ -63,7 +63,7 @@ class Answer:
         """Whether the API server has said it: done, or there is no such object. A gateway before it has pages of its
         own for both, and by them nothing has happened and nothing is gone."""
         if self.status < 300:
-            return not self.foreign
+            return not self.body.keys().isdisjoint(_SIGNS)
         return self.status != NOT_FOUND or self.reason == _NOT_FOUND_REASON
 
     @property
@@ -80,11 +80,9 @@ class Answer:
         return tuple(str(cause["field"]) for cause in self.causes if cause.get("field"))
 
 
-def body_of(decoded: object, text: str) -> tuple[dict[str, Any], bool]:
-    """An answer's body, and whether it is foreign: then it is kept as the message."""
-    if isinstance(decoded, dict):
-        return decoded, False
-    return {"message": text[:200]}, True
+def body_of(decoded: object, text: str) -> dict[str, Any]:
+    """An answer's body; what is no JSON object is kept as the message."""
+    return decoded if isinstance(decoded, dict) else {"message": text[:200]}
 
 
 def failure_of(answer: Answer, subject: str) -> Failure:

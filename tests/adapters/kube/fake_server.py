@@ -23,10 +23,11 @@ Reply = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
 def says(status: int, body: Json | bytes | None = None, headers: dict[str, str] | None = None) -> Reply:
-    """An ordinary answer."""
+    """An ordinary answer. A success names its kind, as all of the API server's do; bytes are sent as they are."""
+    named = {"kind": "Status"} if status < 300 else {}
+    content = body if isinstance(body, bytes) else orjson.dumps({**named, **(body or {})})
 
     async def reply(request: web.Request) -> web.StreamResponse:
-        content = body if isinstance(body, bytes) else orjson.dumps(body or {})
         return web.Response(status=status, body=content, headers=headers)
 
     return reply

@@ -244,7 +244,7 @@ async def test_a_client_certificate_that_is_renewed_in_its_file_is_read_anew(
     async def knows_the_second(request: web.Request) -> web.StreamResponse:
         assert request.transport is not None
         shown.append(int(request.transport.get_extra_info("peercert")["serialNumber"], 16))
-        return web.Response(status=200 if shown[-1] == renewed else 401, body=b"{}")
+        return web.Response(status=200 if shown[-1] == renewed else 401, body=b'{"kind": "Status"}')
 
     renewed, tls = second.serial, tls_of(authority.server(), clients_of=authority.certificate)
     async with fake_server(tmp_path, tls=tls) as server:
@@ -271,7 +271,7 @@ async def test_in_a_pod_a_token_that_is_refused_is_read_anew_at_once(
 
     async def knows_the_second(request: web.Request) -> web.StreamResponse:
         known = request.headers["Authorization"] == "bearer second"
-        return web.Response(status=200 if known else 401, body=b"{}")
+        return web.Response(status=200 if known else 401, body=b'{"kind": "Status"}')
 
     async with fake_server(tmp_path, tls=tls_of(authority.server())) as server:
         server.on("/x", knows_the_second)

@@ -28,7 +28,7 @@ PAGES: dict[str, Reply] = {
     "page": says(200, b"<html>We will be back soon</html>"),
     "nothing": says(200, b""),
     "text": says(200, b'"ok"'),
-    "object": says(200, {"status": "ok"}),
+    "object": says(200, b'{"status": "ok"}'),
 }
 NO_ROUTE: dict[str, Reply] = {
     "page": says(404, b"<html>no route</html>"),
@@ -89,7 +89,7 @@ async def test_an_object_is_gone_only_if_the_api_server_says_so(tmp_path: Path, 
         assert await look(client) is None
 
 
-@pytest.mark.parametrize("page", ["page", "nothing", "text"])
+@pytest.mark.parametrize("page", PAGES)
 async def test_a_page_has_evicted_and_deleted_nothing(tmp_path: Path, page: str) -> None:
     async with talking(tmp_path) as (server, client):
         claim = "/apis/karpenter.sh/v1/nodeclaims/web"

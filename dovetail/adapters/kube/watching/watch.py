@@ -119,7 +119,7 @@ class Stream:
     def _take(self, event: dict[str, Any]) -> None:
         kind, raw = event["type"], event["object"]
         if kind == "ERROR":
-            body, _ = body_of(raw, str(raw))
+            body = body_of(raw, str(raw))
             code = body.get("code")
             raise failure_of(Answer(status=code if isinstance(code, int) else 500, body=body), self._kind.name)
         version = int(raw["metadata"]["resourceVersion"])
