@@ -17,7 +17,7 @@ from dovetail.wiring.world import World
 from dovetail.worker.absence import opening
 from dovetail.worker.absence.opening import until_opened, until_ready
 from dovetail.worker.http_server import Endpoint
-from tests.adapters.kube.fake_server import FakeServer, fake_server, says
+from tests.adapters.kube.fake_server import FakeServer, Reply, fake_server, says
 from tests.system.test_temporal_away import ask
 from tests.waiting import until
 from tests.worker.made_up_cloud import MadeUpCloud
@@ -122,6 +122,13 @@ async def test_it_waits_for_an_api_server_without_its_store_and_answers_probes_m
     assert (health, ready) == ((200, f"ok\n{why}\n"), (503, f"{why}\n"))
     assert listened == [None], "a kubelet asks at the pod's address"
     assert [each.message for each in caplog.records] == [f"{why}; this worker waits until it answers"]
+
+
+@pytest.mark.parametrize("page", [says(404, b"<html>no route</html>"), says(200, b'{"status": "ok"}')])
+async def test_it_waits_where_a_gateway_answers_in_the_place_of_the_api_server(server: FakeServer, page: Reply) -> None:
+    server.on(NAMESPACE, page, page, ITS_UID)
+
+    assert await is_opened(asyncio.create_task(until_opened(settings_of(server), asyncio.Event())))
 
 
 async def test_it_waits_for_a_cloud_that_hangs_and_then_refuses_connections_and_answers_probes_meanwhile(

@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import Final
 
 from dovetail.adapters.kube.client import Client
+from dovetail.adapters.kube.failures import NOT_FOUND
 from dovetail.adapters.kube.requests import Request
 from dovetail.ports.failures import Failure, NotReadable
 
@@ -20,7 +21,10 @@ NAMESPACE: Final = "kube-system"
 LOOK_SECONDS: Final = 60.0
 
 _REQUEST: Final = Request(
-    method="GET", path=f"/api/v1/namespaces/{NAMESPACE}", subject=f"Namespace/{NAMESPACE}, whose UID names the cluster"
+    method="GET",
+    path=f"/api/v1/namespaces/{NAMESPACE}",
+    subject=f"Namespace/{NAMESPACE}, whose UID names the cluster",
+    expected=frozenset({NOT_FOUND}),  # a gateway's is no answer
 )
 
 

@@ -13,6 +13,7 @@ from dovetail.adapters.kube.objects.namespaces import KubeNamespaces
 from dovetail.adapters.kube.objects.pods import KubePods
 from dovetail.adapters.kube.objects.pools import KubeNodePools
 from dovetail.adapters.kube.objects.time_objects import KubeTimeObjects
+from dovetail.adapters.kube.raw import server_version
 from dovetail.adapters.kubernetes_json.kinds import DISRUPTION_POLICY, FREEZE, NODE_ROLLOUT
 from dovetail.adapters.kubernetes_json.parsing.pods import parse_pod
 from dovetail.model.values.json import Json
@@ -87,6 +88,16 @@ async def test_an_object_is_gone_only_if_the_api_server_says_so(tmp_path: Path, 
         with pytest.raises(Unreachable, match="not an answer of the API server"):
             await look(client)
         assert await look(client) is None
+
+
+@pytest.mark.parametrize("page", NO_ROUTE)
+async def test_the_version_is_asked_again_where_a_gateway_has_no_route(tmp_path: Path, page: str) -> None:
+    """Else a worker's start would end with it."""
+    async with talking(tmp_path) as (server, client):
+        server.on("/version", NO_ROUTE[page], says(200, b'{"major": "1", "minor": "36", "gitVersion": "v1.36.3"}'))
+        with pytest.raises(Unreachable, match="not an answer of the API server"):
+            await server_version(client)
+        assert await server_version(client) == "1.36"
 
 
 @pytest.mark.parametrize("page", PAGES)
