@@ -219,6 +219,20 @@ async def test_a_block_that_ends_within_forty_minutes_is_not_used(stage: Stage) 
     assert [each["state"] for each in states] == ["active", "active"]  # only blocks are taken back before their end
 
 
+async def test_a_block_ends_by_the_clock_while_ec2_does_not_answer(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """AWS-143, AWS-146: its end was known before; what is launched into its last minutes is lost."""
+    await with_reservations(stage, {**BLOCK, "endIn": 42 * 60})
+    assert await capacity_type_launched(stage) == "reserved"
+    stage.patch(fail=[{"op": "DescribeCapacityReservations", "code": "InternalError", "status": 500}])
+
+    at = time.time() + 180.0
+    monkeypatch.setattr(stage.adapter.offerings.sources.reservations, "_clock", lambda: at)
+
+    assert await capacity_type_launched(stage) == "spot"
+
+
 async def test_a_reservation_that_is_not_there_is_no_fault(stage: Stage) -> None:
     """AWS-142."""
     await stage.with_class(capacityReservationSelectorTerms=[{"id": "cr-none"}])

@@ -1,6 +1,7 @@
 """What upkeep looks after beside classes: partitions, reservations that end or are lost, shifted zones."""
 
 import asyncio
+import time
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import replace
 from typing import Any
@@ -278,6 +279,27 @@ class TestReservations:
         assert asked == [{"CapacityReservationIds": ["cr-03"], "Filters": [{"Name": "state", "Values": ["active"]}]}], (
             "once a minute"
         )
+
+    @pytest.mark.parametrize("selected", [True, False])
+    async def test_a_block_ends_by_the_clock_while_ec2_does_not_answer(
+        self, scene: Scene, monkeypatch: pytest.MonkeyPatch, selected: bool
+    ) -> None:
+        """AWS-148: its end is in the class's status, or was answered for the claims before."""
+        claim = await self.reserved(scene, {**BLOCK, "endIn": 42 * 60})
+        (task,) = [each for each in scene._upkeep._parts.tasks if isinstance(each, ReservedInstances)]  # type: ignore[union-attr]
+        if not selected:
+            scene.classes.apply(capacityReservationSelectorTerms=None)
+            task._next_ids = float("-inf")
+        await scene.keep()
+        before = list(scene.objects.deleted)
+        scene.world(fail=[{"op": "DescribeCapacityReservations", "code": "InternalError", "status": 500}])
+        at = time.time() + 180.0
+        for part in (task, scene.adapter.offerings.sources.reservations):
+            monkeypatch.setattr(part, "_clock", lambda: at)
+
+        await task.keep(list(scene.objects.claims.values()))
+
+        assert (before, scene.objects.deleted) == ([], [claim.name])
 
     async def test_an_id_that_ec2_does_not_know_hides_no_other(self, scene: Scene) -> None:
         """A reservation that was cancelled long ago may still stand on a claim."""

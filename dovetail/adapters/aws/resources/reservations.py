@@ -42,6 +42,11 @@ class Reservation:
     expiring: bool = False
 
 
+def is_expiring(kind: str, end: float | None, now: float) -> bool:
+    """Whether it is a block that EC2 takes back soon. By the clock: EC2 may not answer in its last hour (AWS-143)."""
+    return kind == "capacity-block" and end is not None and end - now < EXPIRING_SECONDS
+
+
 def read_reservation(raw: Json, now: float) -> Reservation | None:
     """None for one that has ended or whose kind we do not know (AWS-143)."""
     kind = raw.get("ReservationType") or "default"
@@ -62,7 +67,6 @@ def read_reservation(raw: Json, now: float) -> Reservation | None:
         interruptible=bool(raw.get("Interruptible")),
         count=int(raw.get("AvailableInstanceCount", 0)),
         end=until,
-        expiring=kind == "capacity-block" and until is not None and until - now < EXPIRING_SECONDS,
     )
 
 
@@ -99,7 +103,7 @@ class Reservations:
             # One unknown id refuses them all.
             for each in sorted(ids):
                 found += await self._query({"Filters": active, "CapacityReservationIds": [each]})
-        return frozenset(each.id for each in found if each.expiring)
+        return frozenset(each.id for each in found if is_expiring(each.kind, each.end, self._clock()))
 
     async def _query(self, wanted: Json) -> list[Reservation]:
         key = repr(wanted)
@@ -131,11 +135,10 @@ class Reservations:
             token = {"NextToken": answer["NextToken"]}
 
     def counted(self, reservation: Reservation) -> Reservation:
-        """With our own count: the described one less our own launches."""
-        known = self._counts.get(reservation.id)
-        if known is None or self._clock() - known.at >= _COUNT_SECONDS:
-            return replace(reservation, count=0)
-        return replace(reservation, count=max(0, known.value))
+        """As of now: with our own count, the described one less our own launches."""
+        known, now = self._counts.get(reservation.id), self._clock()
+        left = 0 if known is None or now - known.at >= _COUNT_SECONDS else max(0, known.value)
+        return replace(reservation, count=left, expiring=is_expiring(reservation.kind, reservation.end, now))
 
     def launched(self, reservation_id: str) -> None:
         """One instance of it has been launched."""

@@ -15,7 +15,7 @@ from dovetail.adapters.aws import names
 from dovetail.adapters.aws.instances.instance import instance_id
 from dovetail.adapters.aws.instances.inventory import Inventory
 from dovetail.adapters.aws.node_class.node_class import NodeClass, NodeClasses
-from dovetail.adapters.aws.resources.reservations import Reservations
+from dovetail.adapters.aws.resources.reservations import Reservations, is_expiring
 from dovetail.adapters.aws.upkeep.upkeep_task import each
 from dovetail.model import names as core
 from dovetail.model.nodes import NodeClaim
@@ -90,11 +90,11 @@ class ReservedInstances:
     def _ending(self) -> frozenset[str]:
         """Capacity blocks that any class knows to be within 40 minutes of their end."""
         return frozenset(
-            reservation.id
+            each.id
             for node_class in self._classes.every()
             if isinstance(node_class, NodeClass)
-            for reservation in node_class.status.capacity_reservations or ()
-            if reservation.state == "expiring"
+            for each in node_class.status.capacity_reservations or ()
+            if each.end_time and is_expiring(each.reservation_type, each.end_time.timestamp(), self._clock())
         )
 
     async def _delete(self, claim: NodeClaim) -> None:
