@@ -8,7 +8,7 @@ restart forgets nothing.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Literal
 
@@ -39,11 +39,11 @@ JOINING_SECONDS: Final = 300.0  # a node without a fault joins within this time
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EarlierClaims:
-    """What earlier launches mean for pods, by UID: the claim that a pod waits for, how many claims were made for a pod
-    that gets no further one, and the pods for which nothing is launched now."""
+    """What earlier launches mean for pods, by UID: the claim that a pod waits for, the pods that get no further one,
+    and those for which nothing is launched now."""
 
     awaited: Mapping[str, str] = field(default_factory=dict)
-    exhausted: Mapping[str, int] = field(default_factory=dict)
+    exhausted: Mapping[str, str] = field(default_factory=dict)  # why
     held: Mapping[str, str] = field(default_factory=dict)  # why the brake holds it, or others of its owner
     refused: Mapping[str, str] = field(default_factory=dict)  # why the API server refuses a claim for it
 
@@ -60,35 +60,47 @@ class EarlierClaims:
         """Why nothing is launched for the pod."""
         if uid in self.awaited:
             return f"NodeClaim {self.awaited[uid]} was made for it and may still become its node"
-        if uid not in self.exhausted:
-            return self.refused.get(uid, "") or self.held[uid]
-        return (
-            f"{self.exhausted[uid]} NodeClaims were made for it within an hour and it runs on none of their nodes, so "
-            "no further one is made: what it asks for and what the nodes have do not agree"
-        )
+        return self.exhausted.get(uid, "") or self.refused.get(uid, "") or self.held[uid]
 
 
 def earlier_claims(
-    snapshot: Snapshot, pods: Sequence[Pod], on_node: Mapping[str, Sequence[Pod]], most: int
+    snapshot: Snapshot,
+    pods: Sequence[Pod],
+    on_node: Mapping[str, Sequence[Pod]],
+    most: int,
+    takes: Callable[[str, Pod], bool] = lambda _node, _pod: True,
 ) -> EarlierClaims:
-    """What earlier launches mean for these pods. `most`: claims allowed for one pod within an hour; 0 for no limit."""
+    """What earlier launches mean for these pods. `most`: claims allowed for one pod within an hour; 0 for no limit.
+    `takes`: whether the node of this name takes the pod beside those that run there; without it only requests say."""
     asking = {pod.uid: pod for pod in pods}
     claims = _by_pod(snapshot, asking)
     ended = _ended(snapshot)
     if not claims and not ended:
         return EarlierClaims()
     awaited: dict[str, str] = {}
-    exhausted: dict[str, int] = {}
+    exhausted: dict[str, str] = {}
     for uid, pod in asking.items():
         made = claims.get(uid, [])
-        own = [c for c in made if not _has_lost_its_room(snapshot, c, pod, on_node)]
+        own = [c for c in made if not _has_lost_its_room(snapshot, c, pod, on_node, takes)]
         coming = next((c.name for c in own if may_become_its_node(c, pod, snapshot.now)), None)
         count = len(own) + (ended[pod_mark(uid)] if ended else 0)
         if coming is not None:
             awaited[uid] = coming
         elif most and (count >= most or len(made) >= 2 * most):
-            exhausted[uid] = max(count, len(made))
+            exhausted[uid] = _exhausted(max(count, len(made)), 0 if count >= most else len(made) - len(own))
     return EarlierClaims(awaited=awaited, exhausted=exhausted)
+
+
+def _exhausted(made: int, taken: int) -> str:
+    """Why it gets no further claim. `taken`: of how many others have its room, if that is why."""
+    others, disagrees = (
+        f"other pods have its room on {taken} of them",
+        "what it asks for and what the nodes have do not agree",
+    )
+    return (
+        f"{made} NodeClaims were made for it within an hour and it runs on none of their nodes, so no further one is "
+        f"made: {others if taken else disagrees}"
+    )
 
 
 def _by_pod(snapshot: Snapshot, asking: Mapping[str, Pod]) -> dict[str, list[NodeClaim]]:
@@ -148,9 +160,15 @@ def may_become_its_node(claim: NodeClaim, pod: Pod, now: float) -> bool:
     return now - initialized.changed < (KEPT_SECONDS if kept else BINDING_SECONDS)
 
 
-def _has_lost_its_room(snapshot: Snapshot, claim: NodeClaim, pod: Pod, on_node: Mapping[str, Sequence[Pod]]) -> bool:
-    """Whether the node would hold the pod if others had not taken its room: then the pod needs another node at once.
-    Pods that only took spare room do not count."""
+def _has_lost_its_room(
+    snapshot: Snapshot,
+    claim: NodeClaim,
+    pod: Pod,
+    on_node: Mapping[str, Sequence[Pod]],
+    takes: Callable[[str, Pod], bool],
+) -> bool:
+    """Whether the node would hold the pod if others had not taken its room, or did not keep it away: then the pod needs
+    another node at once. Pods that only took spare room do not count."""
     node = snapshot.pairing.node_of(claim) if claim.provider_id else None
     present = [p for p in on_node.get(node.name, ()) if is_active(p)] if node is not None else []
     if node is None or not present:
@@ -159,9 +177,9 @@ def _has_lost_its_room(snapshot: Snapshot, claim: NodeClaim, pod: Pod, on_node: 
     own = [p for p in present if p.uid in planned or is_daemon(p) or is_mirror(p)]
     if len(own) == len(present) or not _suits(node, pod):
         return False
-    if fits(total([p.requests for p in (*present, pod)]), node.allocatable):
+    if not fits(total([p.requests for p in (*own, pod)]), node.allocatable):
         return False
-    return fits(total([p.requests for p in (*own, pod)]), node.allocatable)
+    return not (fits(total([p.requests for p in (*present, pod)]), node.allocatable) and takes(node.name, pod))
 
 
 def _suits(node: Node, pod: Pod) -> bool:

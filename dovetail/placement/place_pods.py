@@ -9,6 +9,7 @@ Only this package imports from the subfolders cluster, constraints, search and a
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import cache, partial
 
 from dovetail.model.places.placements import IgnoredPod, Placement
 from dovetail.model.pods import Pod
@@ -60,7 +61,8 @@ def place(
         unserved = tuple(IgnoredPod(pod=pod, why="no dynamic nodepools found", silent=True) for pod in pods)
         return Placement(ignored=(*index.ignored, *unserved), unjudged=index.judging.found)
     options = PassOptions(should_stop=should_stop, packing=packing, first=first, count_zones=True)
-    earlier = index.earlier_claims(pods)
+    now = cache(partial(Pass, index, pods, options))  # made where it is asked: no pod is placed in it
+    earlier = index.earlier_claims(pods, lambda node_name, pod: now().takes(node_name, pod))
     run, unplaced = _run(index, pods, options, earlier)
     expected = expected_pods(run)
     if expected:

@@ -21,6 +21,7 @@ from dovetail.model.places.placements import PoolRefusal, Reason
 from dovetail.model.pools import Catalogue
 from tests.adapters.simulator.manifests import a_deployment, a_node, a_pod, a_pool
 from tests.cli.worlds import a_ready_pool, a_world, looked
+from tests.placement.builders import a_bound_pod
 from tests.placement.test_kept_places import joining
 
 ML = [{"key": "team", "value": "ml", "effect": "NoSchedule"}]
@@ -197,6 +198,9 @@ async def test_a_pod_for_which_a_place_is_kept_is_told_its_node(tmp_path: Path) 
 
     assert (answer.state, answer.node, answer.claim) == ("place_kept", "n1", claim.name)
     assert "node n1 is kept for it" in pod_text(answer)
+    twin = a_bound_pod("twin", "n1", cpu="1900m")
+    answer = explain_pod(replace(look, snapshot=replace(here, pods={pod.uid: pod, twin.uid: twin})), "default/web")
+    assert answer.state == "new_node"  # another has taken its room
     others = replace(here, claims={claim.name: replace(claim, annotations={})})
     answer = explain_pod(replace(look, snapshot=others), "default/web")
     assert (answer.state, answer.node) == ("with_scheduler", "n1")

@@ -7,12 +7,25 @@ import pytest
 
 from dovetail.model import names
 from dovetail.model.nodes import Condition, Node, NodeClaim
-from dovetail.model.pods import Pod
+from dovetail.model.pods import HostPort, Pod, PodShape
 from dovetail.model.remembered.unused_launches import pod_mark, remembered_text, unused_launch
 from dovetail.model.snapshot import Snapshot
 from dovetail.model.values.resources import parse_resources
 from dovetail.placement.earlier_claims import earlier_claims
-from tests.placement.builders import CLASS, NOW, a_bound_pod, a_node, a_pod, a_pool, a_snapshot, groups, placed
+from tests.placement.builders import (
+    CLASS,
+    NOW,
+    a_bound_pod,
+    a_node,
+    a_pod,
+    a_pool,
+    a_shape,
+    a_snapshot,
+    groups,
+    near,
+    placed,
+    spread,
+)
 
 TINY = parse_resources({"cpu": "100m", "memory": "1Gi", "pods": "110"})
 
@@ -167,6 +180,39 @@ def test_a_pod_whose_room_is_still_there_waits_for_it_whoever_has_taken_what_was
     found = earlier_claims(snapshot, pods, {"n1": strangers}, most=2)
 
     assert found.awaited == {pod.uid: claim.name for pod in pods}
+
+
+APART = a_shape({"app": "x"}, anti_affinity=(near(names.HOSTNAME, app="x"),))
+SPREAD = a_shape({"app": "x"}, spread=(spread(names.HOSTNAME, app="x"),))
+ONE_PORT = a_shape(host_ports=(HostPort(address="", port=80, protocol="TCP"),))
+LIKED = a_shape({"app": "x"}, preferred_anti_affinity=(near(names.HOSTNAME, app="x"),))
+
+
+@pytest.mark.parametrize(("shape", "nodes"), [(APART, 1), (SPREAD, 1), (ONE_PORT, 1), (LIKED, 0), (a_shape(), 0)])
+def test_a_pod_that_its_twins_keep_off_its_nodes_is_given_another_one_at_once(shape: PodShape, nodes: int) -> None:
+    """The kube-scheduler binds whichever of them it tries first, and there is room for one by one of them only."""
+    pod = a_pod("web", cpu="900m", shape=shape)
+    room = parse_resources({"cpu": "4", "memory": "16Gi", "pods": "110"})
+    held = [a_joined(f"n{i}", pod, ready_for=60.0, room=room) for i in (1, 2)]
+    twins = [a_bound_pod(f"t{i}", f"n{i}", cpu="900m", shape=shape) for i in (1, 2)]
+
+    placement = placed(a_snapshot([pod, *twins], nodes=held))
+
+    assert (len(placement.new), len(placement.existing)) == (nodes, 1 - nodes)
+
+
+def test_a_pod_whose_room_was_taken_four_times_is_said_to_have_lost_it() -> None:
+    pod = a_pod("web", cpu="900m", shape=APART)
+    room = parse_resources({"cpu": "4", "memory": "16Gi", "pods": "110"})
+    held = [a_joined(f"n{i}", pod, ready_for=60.0, room=room) for i in range(4)]
+    twins = [a_bound_pod(f"t{i}", f"n{i}", cpu="900m", shape=APART) for i in range(4)]
+
+    [waits] = placed(a_snapshot([pod, *twins], nodes=held)).ignored
+
+    assert waits.why == (
+        "4 NodeClaims were made for it within an hour and it runs on none of their nodes, so no further one is made: "
+        "other pods have its room on 4 of them"
+    )
 
 
 def test_a_node_that_would_not_hold_the_pod_even_alone_counts_whoever_runs_there() -> None:

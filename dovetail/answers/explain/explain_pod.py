@@ -160,7 +160,8 @@ def _settled(look: Look, pod: Pod, round_: _Round) -> PodAnswer | None:
     if not needs_a_node(pod, look.snapshot):
         return _answer(look, pod, "with_scheduler", _with_scheduler(pod), node=pod.nominated_node)
     claim = kept_by(pod, look.snapshot)
-    if claim is not None and may_become_its_node(claim, pod, look.snapshot.now):
+    kept = claim is not None and may_become_its_node(claim, pod, look.snapshot.now)
+    if claim is not None and kept and not isinstance(round_.places.get(pod.uid), NewNode):  # others may have its room
         says = f"node {pod.nominated_node} is kept for it: NodeClaim {claim.name} was made for it; {_when_kept(claim)}"
         return _answer(look, pod, "place_kept", says, node=pod.nominated_node, claim=claim.name)
     if pod.uid in round_.ignored:

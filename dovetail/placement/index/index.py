@@ -207,9 +207,9 @@ class Index:
             )
         return self._waiting
 
-    def earlier_claims(self, pods: Sequence[Pod]) -> EarlierClaims:
-        """Which of these pods wait for a claim, or get no further one."""
-        found = earlier_claims(self.snapshot, pods, self.on_node, self.settings.claims_per_pod)
+    def earlier_claims(self, pods: Sequence[Pod], takes: Callable[[str, Pod], bool]) -> EarlierClaims:
+        """Which of these pods wait for a claim, or get no further one. `takes`: whether a node takes a pod now."""
+        found = earlier_claims(self.snapshot, pods, self.on_node, self.settings.claims_per_pod, takes)
         others = [pod for pod in pods if pod.uid not in found and not pod.node_name]
         held = pods_held_back(others, self.snapshot, self.on_node, self.settings) if others else {}
         refused = self.snapshot.refused_pods

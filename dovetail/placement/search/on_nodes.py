@@ -76,9 +76,18 @@ class NodePlacer:
         """Put the pod on exactly this node, if it accepts the pod."""
         return self._place(demand, pod, self._suiting(demand) & (1 << bit))
 
+    def takes(self, demand: Demand, pod: Pod, bit: int) -> bool:
+        """Whether exactly this node accepts the pod, which is not put there."""
+        return self._first(demand, pod, self._suiting(demand) & (1 << bit)) is not None
+
     def _place(self, demand: Demand, pod: Pod, mask: int) -> bool:
-        if not mask:
+        bit = self._first(demand, pod, mask) if mask else None
+        if bit is None:
             return False
+        self._commit(demand, pod, bit)
+        return True
+
+    def _first(self, demand: Demand, pod: Pod, mask: int) -> int | None:
         mask &= self.table.holding(demand.wanted)
         mask ^= mask & demand.node_dead
         if mask:
@@ -87,10 +96,9 @@ class NodePlacer:
             low = mask & -mask
             bit = low.bit_length() - 1
             if self._accepts(demand, pod, bit):
-                self._commit(demand, pod, bit)
-                return True
+                return bit
             mask ^= low
-        return False
+        return None
 
     def left(self, bit: int) -> tuple[int, ...]:
         """The amounts that are left on the node now."""

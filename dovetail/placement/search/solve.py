@@ -238,6 +238,20 @@ class Pass:
         if spared and (without := self._to_try_again(pods)):
             self.run(without)
 
+    def takes(self, node_name: str, pod: Pod) -> bool:
+        """Whether the node takes the pod now, whatever it prefers. A node that is no part of this, and a pod that
+        cannot be judged or takes too long, say nothing: yes."""
+        bit = self.index.table.number.get(node_name)
+        return bit is None or bool(self.index.judging.judge(pod, "placement", self._takes, pod, bit))
+
+    def _takes(self, pod: Pod, bit: int) -> bool:
+        demand = self.demand_of(pod)
+        while demand is not None and not self.nodes.takes(demand, pod, bit):
+            if self._is_late():
+                return True
+            demand = self._relaxed(demand)
+        return demand is not None
+
     def _to_try_again(self, pods: Sequence[Pod]) -> tuple[Pod, ...]:
         """Those of the pods that found no place, no longer refused; like pods may now find other nodes."""
         self.progress += 1
