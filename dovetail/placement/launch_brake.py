@@ -1,14 +1,16 @@
 """When launches come to nothing, for whom must they stop: an owner's pods, a namespace's, or a whole NodePool?
 
 Judged only by the cluster's objects and the pools' annotations, so that every worker reaches the same answer, also
-after a restart. Launches whose nodes came up count first against the one owner of all their pods; those of owners that
-are not stopped, against the namespace; what is then left, with nodes that never came up, against the NodePool. Many
-such launches, or many dollars, stop an owner; twice as many over all pools stop every pool with a part in it.
+after a restart. Launches whose nodes came up count first against each owner of their pods; those of owners that are not
+stopped, against each namespace; what is then left, with nodes that never came up, against the NodePool, if pods of
+three namespaces fail. Many such launches, or many dollars, stop an owner; twice as many over all pools stop every pool
+with a part in it.
 
 An owner or a namespace is held for some minutes after its last launch, twice as long after each further one that was of
 no use; then one of its pods may have a node. No annotation records this: it follows from the remembered launches.
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -53,10 +55,10 @@ class _Brakes:
 def pools_to_stop(snapshot: Snapshot, settings: BrakeSettings, well_known: frozenset[str]) -> tuple[PoolStop, ...]:
     """The pools that are not stopped yet and must be."""
     rest = _brakes(launches_of(snapshot, snapshot.pods_by_node, well_known), settings).rest
-    together = _why(rest, settings, OVER_ALL)
+    together = _why(_of_many(rest), settings, OVER_ALL)
     stops = []
-    for name, found in sorted(_grouped(rest, lambda launch: launch.pool).items()):
-        why = _why(found, settings, 1)
+    for name, found in sorted(_grouped(rest, lambda launch: (launch.pool,)).items()):
+        why = _why(_of_many(found), settings, 1)
         if not why and together and any(launch.unexplained for launch in found):
             why = f"over all NodePools, {together}"
         if why and stop_of(snapshot.pools[name]) is None:
@@ -84,42 +86,57 @@ def pods_held_back(
     tried: set[str] = set()
     for pod in sorted(pods, key=lambda each: (each.created, each.uid)):
         whose = whose_pods([pod])
-        brake, mark = brakes.owners.get(whose.owner), whose.owner
+        [owner], [namespace] = whose.owners, whose.namespaces
+        brake, mark = brakes.owners.get(owner), owner
         if brake is None:
-            brake, mark = brakes.namespaces.get(whose.namespace), whose.namespace
+            brake, mark = brakes.namespaces.get(namespace), namespace
         if brake is None:
             continue
         if snapshot.now >= brake.until and mark not in tried:
             tried.add(mark)
             continue
-        of = whose.name if mark == whose.owner else f"namespace {pod.shape.namespace}"
+        of = whose.name if mark == owner else f"namespace {pod.shape.namespace}"
         held[pod.uid] = f"nothing is launched for the pods of {of} until {format_time(brake.until)}: {brake.why}"
     return held
 
 
 def _brakes(launches: Sequence[Launch], settings: BrakeSettings) -> _Brakes:
-    owners = _held(_grouped(launches, lambda launch: launch.whose.owner), settings)
-    rest = [launch for launch in launches if launch.whose.owner not in owners]
-    namespaces = _held(_grouped(rest, lambda launch: launch.whose.namespace), settings)
-    left = tuple(launch for launch in rest if launch.whose.namespace not in namespaces)
+    owners = _held(_grouped(launches, lambda launch: launch.whose.owners), settings)
+    rest = [launch for launch in launches if owners.keys().isdisjoint(launch.whose.owners)]
+    namespaces = _held(_grouped(rest, lambda launch: launch.whose.namespaces), settings)
+    left = tuple(launch for launch in rest if namespaces.keys().isdisjoint(launch.whose.namespaces))
     return _Brakes(owners=owners, namespaces=namespaces, rest=left)
+
+
+def _of_many(launches: Sequence[Launch]) -> list[Launch]:
+    """The launches with no more in vain of a namespace than of that with the third most: what one user's namespaces
+    bring about is no fault of a NodePool."""
+    spaces = [launch.whose.namespaces[:1] if launch.unexplained else () for launch in launches]
+    third = [0, 0, 0, *sorted(Counter(filter(None, spaces)).values())][-3]
+    seen: Counter[tuple[str, ...]] = Counter()
+    kept = []
+    for launch, space in zip(launches, spaces, strict=True):
+        seen[space] += 1
+        if not space or seen[space] <= third:
+            kept.append(launch)
+    return kept
 
 
 def _held(groups: Mapping[str, Sequence[Launch]], settings: BrakeSettings) -> dict[str, _Brake]:
     found: dict[str, _Brake] = {}
     for mark, launches in groups.items():
-        why = _why(launches, settings, 1) if mark else ""
-        if why:
+        if why := _why(launches, settings, 1):
             in_vain = sum(launch.unexplained for launch in launches)
             rest = FIRST_REST * 2.0 ** min(max(0, in_vain - settings.launches), MOST_DOUBLED)
             found[mark] = _Brake(why=why, until=max(launch.at for launch in launches) + rest)
     return found
 
 
-def _grouped(launches: Iterable[Launch], key: Callable[[Launch], str]) -> dict[str, list[Launch]]:
+def _grouped(launches: Iterable[Launch], keys: Callable[[Launch], Iterable[str]]) -> dict[str, list[Launch]]:
     found: dict[str, list[Launch]] = {}
     for launch in launches:
-        found.setdefault(key(launch), []).append(launch)
+        for key in keys(launch):
+            found.setdefault(key, []).append(launch)
     return found
 
 

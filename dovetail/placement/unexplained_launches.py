@@ -34,7 +34,7 @@ DOLLARS_SECONDS: Final = 600.0  # how recent the launches are whose dollars an h
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Launch:
-    """One launch. `whose`: who owns all its pods; nobody if its node did not come up, which no pod explains."""
+    """One launch. `whose`: who owns its pods; nobody if its node did not come up, which no pod explains."""
 
     pool: str
     at: float

@@ -47,8 +47,8 @@ def stopped(snapshot: Snapshot, settings: BrakeSettings | None = None) -> dict[s
 
 
 def useless(count: int, pool: str = "default", ready_for: float = 90.0) -> tuple[list[Pod], list[NodeClaim]]:
-    """Nodes that have stood for a while, each without the pod that it was launched for; the pods are of three teams."""
-    pods = [a_pod(f"{pool}-{i}", shape=replace(a_shape(), namespace=f"team-{i % 3}")) for i in range(count)]
+    """Nodes that have stood for a while, each without the pod that it was launched for, each pod another team's."""
+    pods = [a_pod(f"{pool}-{i}", shape=replace(a_shape(), namespace=f"team-{i}")) for i in range(count)]
     labels = {names.NODE_POOL: pool, **PRICED}
     claims = [replace(a_claim(f"{pool}-{i}", p, ready_for=ready_for), labels=labels) for i, p in enumerate(pods)]
     return pods, claims
@@ -224,6 +224,41 @@ def test_useless_nodes_of_one_user_hold_that_user_alone(of: Callable[[Iterable[P
     assert "12 of 12 nodes" in why
 
 
+def of_teams(pods: Iterable[Pod], *teams: str) -> list[Pod]:
+    return [replace(p, shape=replace(p.shape, namespace=teams[i % len(teams)])) for i, p in enumerate(pods)]
+
+
+def for_each(claims: Iterable[NodeClaim], *pods: Iterable[Pod]) -> list[NodeClaim]:
+    """The claims, each made for one pod of each list."""
+    return [
+        replace(claim, annotations=a_claim("c", *own).annotations) for claim, *own in zip(claims, *pods, strict=True)
+    ]
+
+
+def test_useless_nodes_for_pods_of_two_namespaces_hold_those_two_alone() -> None:
+    """PLQ-33: a namespace costs its user nothing, so what two bring about is not the NodePool's fault."""
+    found, claims = useless(12)
+    others = of_teams([a_pod(f"other-{i}") for i in range(12)], "team-2")
+    both = for_each(claims, found, others)
+    world = [*of_teams(found, "team-1"), *others]
+    stranger = a_pod("stranger", cpu="7")
+
+    assert not stopped(with_claims(world, *both))
+    assert groups(placed(with_claims([*world, stranger], *both))) == [["stranger"]]
+
+
+def test_of_no_namespace_more_launches_count_against_a_pool_than_of_the_third() -> None:
+    """PLQ-33: nine of each of two, and one of a third by chance, stop nobody."""
+    found, claims = useless(19)
+    few = with_claims([*of_teams(found[:18], "team-1", "team-2"), *found[18:]], *claims)
+    alike = with_claims(of_teams(found[:12], "team-1", "team-2", "team-3"), *claims[:12])
+    at_once = for_each(claims[:10], found[:10], found[1:11], found[2:12])
+
+    assert not stopped(few)
+    assert stopped(alike)
+    assert stopped(with_claims(found, *at_once))  # each in vain for the pods of three
+
+
 def test_who_names_a_namespace_or_an_owner_cannot_have_a_stranger_held() -> None:
     """PLQ-33: `iiwucoup` and `uejgtcuo` have one CRC-32, and a pod of any namespace may claim any owner's UID."""
     found, claims = useless(12)
@@ -268,11 +303,12 @@ def test_nodes_that_never_came_up_are_the_pool_s_whoever_they_were_for() -> None
     assert stopped(with_claims(mine, *old, *again)).keys() == {"default"}
 
 
-def test_whose_a_launch_was_is_remembered_after_its_end() -> None:
-    found, claims = useless(10)
-    mine = of_one_owner(found)
+@pytest.mark.parametrize("of", [of_one_owner, lambda pods: of_teams(pods, "team", "team-2")])
+def test_whose_a_launch_was_is_remembered_after_its_end(of: Callable[[Iterable[Pod]], list[Pod]]) -> None:
+    found, claims = useless(20)
+    mine = of(found)
     text = ""
-    for claim in claims:
+    for claim in for_each(claims[:10], found[::2], found[1::2]):
         launch = launch_in_vain(claim, {pod.uid: pod for pod in mine}, NOW)
         assert launch is not None
         known = remembered_launches(replace(a_pool(), annotations={names.UNUSED_LAUNCHES: text}), NOW)

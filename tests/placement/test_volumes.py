@@ -98,9 +98,7 @@ def test_no_node_is_made_for_a_pod_whose_volume_is_to_be_made_for_another() -> N
 def test_a_pod_goes_to_the_node_that_its_volume_is_to_be_made_for() -> None:
     """PLQ-68: by the Node's name, whatever its label of the hostname says."""
     nodes = [a_node("n1"), a_node("n2", labels={names.HOSTNAME: "host-2"})]
-    world = a_snapshot(
-        [a_pod("p", shape=USING_DATA)], nodes, volume_claims=_selected("n2"), storage_classes=CLASSES
-    )
+    world = a_snapshot([a_pod("p", shape=USING_DATA)], nodes, volume_claims=_selected("n2"), storage_classes=CLASSES)
 
     assert placed(world).existing.keys() == {"n2"}
 

@@ -5,6 +5,7 @@ short marks, because their UIDs would fill an annotation. An unreadable annotati
 """
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
@@ -19,17 +20,18 @@ from dovetail.model.values.time import format_time, time_or_none
 REMEMBERED_SECONDS: Final = 3600.0
 MOST_LAUNCHES: Final = 40  # of the newest; more than a brake waits for
 MOST_PODS: Final = 200  # of one launch
+MOST_OWNERS: Final = 20  # of one launch, those with most of its pods
+MANY_NAMESPACES: Final = 3  # what fails for so many at once is the fault of none of them
 
-_ENTRY: Final = re.compile(r"([a-z0-9][-a-z0-9.]{0,252})@(\d{1,12})=([0-9a-f.]*)(?:/([0-9a-f]*)\.([0-9a-f]*))?\Z")
+_ENTRY: Final = re.compile(r"([a-z0-9][-a-z0-9.]{0,252})@(\d{1,12})=([0-9a-f.]*)(?:/([0-9a-f.]*)(?::([0-9a-f.]*))?)?\Z")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Whose:
-    """The owner of pods: the marks of their owner and of their namespace; empty if they have several, or if none is
-    blamed."""
+    """Who owns pods: the marks of their owners and of their namespaces; none if nobody is blamed."""
 
-    owner: str = ""
-    namespace: str = ""
+    owners: tuple[str, ...] = ()
+    namespaces: tuple[str, ...] = ()
     name: str = field(default="", compare=False)  # for people; not remembered
 
 
@@ -62,14 +64,17 @@ def _mark(*names_of: str) -> str:
 
 
 def whose_pods(pods: Iterable[Pod]) -> Whose:
-    """The owner that all of these pods have. A pod without a controller is its own owner."""
-    found = {(pod.shape.namespace, *_owner_of(pod)) for pod in pods}
-    spaces, owners = {space for space, _, _ in found}, {(space, uid) for space, uid, _ in found}
-    [(space, _, name), *_] = found or {("", "", "")}
+    """Who owns these pods: nobody in particular where they are of many namespaces. A pod without a controller is its
+    own owner."""
+    found = Counter((pod.shape.namespace, *_owner_of(pod)) for pod in pods)
+    spaces = sorted({space for space, _, _ in found})
+    if len(spaces) >= MANY_NAMESPACES:
+        return Whose()
+    called = [f"{space}/{name}" for space, _, name in found]
     return Whose(
-        owner=_mark(*owners.pop()) if len(owners) == 1 else "",
-        namespace=_mark(space) if len(spaces) == 1 else "",
-        name=f"{space}/{name}" if len(found) == 1 else f"namespace {space}" if len(spaces) == 1 else "",
+        owners=tuple(_mark(space, uid) for (space, uid, _), _ in found.most_common(MOST_OWNERS)),
+        namespaces=tuple(_mark(space) for space in spaces),
+        name=called[0] if len(called) == 1 else ", ".join(f"namespace {space}" for space in spaces),
     )
 
 
@@ -95,9 +100,9 @@ def _read(entry: str) -> UnusedLaunch | None:
     match = _ENTRY.match(entry)
     if match is None:
         return None
-    claim, at, pods, owner, namespace = match.groups(default="")
-    whose = Whose(owner=owner, namespace=namespace)
-    return UnusedLaunch(claim=claim, at=float(at), pods=tuple(filter(None, pods.split("."))), whose=whose)
+    claim, at, *marks = match.groups(default="")
+    pods, owners, namespaces = (tuple(filter(None, each.split("."))) for each in marks)
+    return UnusedLaunch(claim=claim, at=float(at), pods=pods, whose=Whose(owners=owners, namespaces=namespaces))
 
 
 def remembered_text(known: Sequence[UnusedLaunch], new: UnusedLaunch) -> str:
@@ -108,7 +113,7 @@ def remembered_text(known: Sequence[UnusedLaunch], new: UnusedLaunch) -> str:
 
 def _entry(launch: UnusedLaunch) -> str:
     whose = launch.whose
-    of = f"/{whose.owner}.{whose.namespace}" if whose.owner or whose.namespace else ""
+    of = f"/{'.'.join(whose.owners)}:{'.'.join(whose.namespaces)}" if whose.owners else ""
     return f"{launch.claim}@{launch.at:.0f}={'.'.join(launch.pods)}{of}"
 
 

@@ -12,7 +12,14 @@ from dovetail.model.names import HOSTNAME
 from dovetail.model.objects.workloads import StorageClass, Volume, VolumeClaim
 from dovetail.model.pods import Pod, claim_key
 from dovetail.model.rules.pod_rules import is_active
-from dovetail.model.scheduling.requirements import RequirementSet, conflicts, from_expressions, from_labels, merge, narrows
+from dovetail.model.scheduling.requirements import (
+    RequirementSet,
+    conflicts,
+    from_expressions,
+    from_labels,
+    merge,
+    narrows,
+)
 from dovetail.model.snapshot import Snapshot
 from dovetail.placement.settings import PlacementSettings
 
