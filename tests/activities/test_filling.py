@@ -39,7 +39,7 @@ async def filled(stage: Stage, ordering: AwaitOrders, seconds: float, *, in_vain
                 made.append(world.clock)
                 stage.workflows[f"c/claim/{claim.name}"] = "LaunchNode"
                 if in_vain:
-                    world.at(world.clock + 2.0 + len(made) % 4, partial(world.claims.pop, claim.name))
+                    world.at(world.clock + 2.0 + len(made) % 4, partial(world.claims.__delitem__, claim.name))
         await world.pause(0.1)
     return made
 
