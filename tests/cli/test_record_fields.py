@@ -21,7 +21,7 @@ from dovetail.messages.outcomes import DisruptionRecord, LaunchOutcome
 from dovetail.messages.plans import Share
 from dovetail.messages.subjects import ClaimRef, Departure
 from dovetail.workflows.converter import DATA_CONVERTER
-from tests.cli.test_history_events import CONVERTER, NEW, begun, ended, event
+from tests.cli.test_history_events import CONVERTER, NEW, TARGETS, begun, ended, event
 from tests.cli.test_savings import DISRUPTION, LAUNCH
 from tests.replay.recorded import HISTORIES, read_history, recorded_files
 
@@ -53,7 +53,10 @@ class Recorded:
 
     data_converter = DATA_CONVERTER
 
-    def __init__(self) -> None:
+    def __init__(self, **histories: Sequence[HistoryEvent]) -> None:
+        if histories:
+            self.histories = {f"DisruptNodes/{name}": events for name, events in histories.items()}
+            return
         files = [f for f in recorded_files() if f.parent.name in ("DisruptNodes", "LaunchNode", "TerminateNode")]
         recorded = {str(file.relative_to(HISTORIES)): read_history(file).events for file in files}
         made = {"LaunchNode/of a type": launched(), "TerminateNode/of a type": left()}
@@ -150,3 +153,21 @@ def others(entry: Entry, name: str) -> tuple[Any, ...]:
     if isinstance(value, str):
         return ("another",)
     return (12_345,) if isinstance(value, int) else (12_345.5,)
+
+
+async def test_a_disruption_that_is_done_has_the_nodes_that_left_and_their_share_of_the_dollars() -> None:
+    """Where several empty nodes leave together, those to which a pod came meanwhile stay, as those of a paused pool."""
+    targets = tuple(
+        replace(TARGETS[0], node=f"n{n}", claim=f"web-{n}", claim_uid=f"u{n}", pool=f"pool-{n}", pods=(f"p{n}",))
+        for n in range(5)
+    )
+    begin = begun(reason="Empty", method="emptiness", targets=targets, price=1.0, savings=0.5)
+    done = DisruptionRecord(outcome="done", reason="Empty", deleted=("web-1",))
+    client: Any = Recorded(partly=[begin, ended(done)], refused=[begin, ended(replace(done, outcome="refused"))])
+
+    partly, refused = (await read_entries(client, "demo", Period(since=0.0))).entries
+
+    assert (partly.nodes, partly.claims, partly.pods) == (("n1",), ("web-1",), 1)
+    assert (partly.pool, refused.pool) == ("pool-1", "pool-0")
+    assert (partly.price_before, partly.price_after, partly.saved) == pytest.approx((0.2, 0.1, 0.1))
+    assert (len(refused.nodes), refused.pods, refused.saved) == (5, 5, 0.5)

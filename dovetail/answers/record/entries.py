@@ -201,21 +201,26 @@ def _disruption(values: _Values, base: Entry) -> Entry:
     given, record = values.given(DisruptInput), values.result(DisruptionRecord)
     command = given.command
     planned = sorted({f"{pod.namespace}/{pod.name}" for made in command.replacements for pod in made.pods})
-    known = command.price or None  # 0: it is not known what its nodes cost
+    taken = command.targets
+    if record is not None and record.outcome == "done":  # without those that could not be marked
+        taken = tuple(target for target in taken if target.claim in record.deleted)
+    share = len(taken) / max(len(command.targets), 1)
+    known = share * command.price or None  # 0: it is not known what its nodes cost
+    saved = share * command.savings
     return replace(
         base,
         outcome=record.outcome if record is not None else base.outcome,
         reason=command.reason,
         method=command.method,
-        pool=command.targets[0].pool if command.targets else "",
-        nodes=tuple(target.node for target in command.targets),
-        claims=tuple(target.claim for target in command.targets),
+        pool=taken[0].pool if taken else "",
+        nodes=tuple(target.node for target in taken),
+        claims=tuple(target.claim for target in taken),
         replacements=tuple(name_of(made, given.plan_id, i) for i, made in enumerate(command.replacements)),
-        pods=len({uid for target in command.targets for uid in target.pods}),
+        pods=len({uid for target in taken for uid in target.pods}),
         pod_names=tuple(planned),
         price_before=known,
-        price_after=None if known is None else known - command.savings,
-        saved=command.savings,
+        price_after=None if known is None else known - saved,
+        saved=saved,
         by=record.by if record is not None else "",
         asked_by=command.asked_by,
         shares=command.shares,
