@@ -14,7 +14,7 @@ from temporalio.api.enums.v1 import IndexedValueType
 from temporalio.api.operatorservice.v1 import AddSearchAttributesRequest
 from temporalio.client import Client
 from temporalio.testing import WorkflowEnvironment
-from temporalio.worker import UnsandboxedWorkflowRunner, Worker
+from temporalio.worker import Interceptor, UnsandboxedWorkflowRunner, Worker
 
 from dovetail.activities.identity.search_attributes import ALL
 from dovetail.cli.demo.temporal_server import start_temporal
@@ -64,7 +64,7 @@ async def full_server(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator
     await asyncio.to_thread(server.stop)
 
 
-def serving_on(client: Client, *, sandboxed: bool = True) -> Serving:
+def serving_on(client: Client, *others: Interceptor, sandboxed: bool = True) -> Serving:
     """The same on any server. Outside the sandbox a test may change what the workflows' modules hold."""
     loaded = runner() if sandboxed else UnsandboxedWorkflowRunner()
 
@@ -79,7 +79,7 @@ def serving_on(client: Client, *, sandboxed: bool = True) -> Serving:
                     workflows=workflows if queue == "control" else [],
                     activities=steps,
                     workflow_runner=loaded,
-                    interceptors=[TaskSizeGuard()],
+                    interceptors=[TaskSizeGuard(), *others],
                     # A test asks for few steps at once; seventy workers side by side with the usual ten polls each
                     # keep the server busier than the test does.
                     max_concurrent_workflow_task_polls=2,

@@ -24,6 +24,7 @@ from dovetail.connection.temporal import ANSWER_SECONDS
 from dovetail.workflows.converter import UnreadablePayload
 
 SILENT_SECONDS: Final = 90.0  # an idle step sends a heartbeat every 48 s; after a silent minute Temporal reassigns it
+SILENT_TIMEOUTS: Final = 1.5  # of its heartbeat, where that makes more: ten minutes for Temporal Cloud
 ENDED_WITHIN_SECONDS: Final = 3600.0
 PLANNERS: Final = frozenset(LOOPS) - {"watch_interruptions"}
 LIFE_SECONDS: Final = 8.0  # for a workflow's answer; a live worker may be busy
@@ -138,9 +139,11 @@ async def _answers(client: Client, identity: str) -> bool:
 
 def _silence(step: PendingActivityInfo) -> str:
     """How long no worker has executed the step; empty if one does, or if it waits for its next attempt."""
+    longest = SILENT_SECONDS
     if step.state == STARTED:
         heard = max(step.last_heartbeat_time.ToSeconds(), step.last_started_time.ToSeconds())
+        longest = max(longest, SILENT_TIMEOUTS * step.activity_options.heartbeat_timeout.ToSeconds())
     else:
         heard = max(step.scheduled_time.ToSeconds(), step.next_attempt_schedule_time.ToSeconds())
     seconds = time.time() - heard
-    return f"{step.activity_type.name} for {duration_text(round(seconds))}" if seconds > SILENT_SECONDS else ""
+    return f"{step.activity_type.name} for {duration_text(round(seconds))}" if seconds > longest else ""
