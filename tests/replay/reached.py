@@ -18,6 +18,7 @@ AROUND = (
     "task_size.py",
     "heartbeat_profile.py",
     "outbound.py",
+    "short_failures.py",
     "trace_context.py",
 )  # they stand around the workflows and are tested by themselves
 

@@ -7,7 +7,7 @@ import pytest
 
 from tests.replay.reached import UNREACHED
 
-pytestmark = pytest.mark.soak  # two minutes of tracing each line
+pytestmark = pytest.mark.soak  # up to two minutes of tracing each line
 
 
 def test_a_recorded_history_reaches_every_line_of_the_workflows() -> None:
