@@ -1,5 +1,5 @@
-"""A week in fast motion under both policies: the policy cost is cheaper and disturbs no more, and what `savings` says
-is held against the cloud's bill of the same week without any move."""
+"""A week in fast motion under both policies: the policy cost is cheaper over several weeks and disturbs no more in any,
+and what `savings` says is held against the cloud's bill of the same week without any move."""
 
 from dataclasses import replace
 
@@ -12,18 +12,25 @@ from acceptance.bench.day.play import Course
 WEEK = Course(cost=False, hours=168, nodes=8, steps=100, every=20)
 
 
-@pytest.mark.soak
-@pytest.mark.parametrize("seed", [1, 2, 3])
-def test_a_week_under_the_policy_cost_is_cheaper_and_disturbs_no_more(seed: int) -> None:
-    recorded = {name: played(replace(WEEK, cost=name == "cost", seed=seed)) for name in ("default", "cost")}
-    print("\n".join(table(recorded)))
-    plain, cost = (totals(recorded[name]) for name in ("default", "cost"))
+PLAYS_APART = 0.02  # of the dollars: two plays of one week differ by that, where ties alone fall otherwise
 
-    assert cost["dollars"] < plain["dollars"]
-    assert cost["moved"] <= plain["moved"]
-    assert cost["unready_seconds"] <= plain["unready_seconds"]
-    assert cost["undone"] == 0
-    assert sum(cost["steps"].values()) > 50
+
+@pytest.mark.soak
+def test_weeks_under_the_policy_cost_are_cheaper_together_and_none_is_disturbed_more() -> None:
+    dollars = []
+    for seed in (1, 2, 3):
+        recorded = {name: played(replace(WEEK, cost=name == "cost", seed=seed)) for name in ("default", "cost")}
+        print("\n".join([f"seed {seed}", *table(recorded)]))
+        plain, cost = (totals(recorded[name]) for name in ("default", "cost"))
+
+        dollars.append(cost["dollars"] / plain["dollars"])
+        assert cost["moved"] <= plain["moved"]
+        assert cost["unready_seconds"] <= plain["unready_seconds"]
+        assert cost["undone"] == 0
+        assert sum(cost["steps"].values()) > 50
+
+    assert max(dollars) < 1 + PLAYS_APART
+    assert sum(dollars) / len(dollars) < 1 - PLAYS_APART
 
 
 @pytest.mark.soak
