@@ -7,17 +7,22 @@ from pathlib import Path
 
 import pytest
 
+from dovetail.activities.shared.writes.revisions import revise_node
 from dovetail.adapters.kube.adapter import KubeAdapter
 from dovetail.adapters.kube.connection import ClusterAddress
 from dovetail.adapters.kube.requests import Request
 from dovetail.adapters.kubernetes_json.kinds import raw_kind
+from dovetail.adapters.kubernetes_json.parsing.nodes import parse_node
+from dovetail.lifecycle.registration import NodeChange
 from dovetail.messages.writes import claim_write
 from dovetail.model.nodes import Condition
 from dovetail.model.scheduling.taints import Taint
+from dovetail.model.values.json import Json
 from dovetail.notices.notice import Notice
 from dovetail.ports.failures import Forbidden, NotSeenYet, Unreachable
 from dovetail.ports.objects import ClaimStatus, MetadataChange
 from testbed.plane import ApiClient, AuditLog, ControlPlane, PlaneState
+from testbed.up import POLICY_PATHS
 from tests.ports.objects import a_new_claim, a_node, a_running_pod
 from tests.ports.worlds.contract import eventually, unique
 
@@ -25,6 +30,7 @@ pytestmark = pytest.mark.cluster
 
 Calls = list[tuple[str, str, int]]
 
+TENANTS: Json = {"metadata": {"labels": {"tenant": "a"}}}
 EC2_NODE_CLASS = raw_kind("EC2NodeClass", "/apis/karpenter.k8s.aws/v1/ec2nodeclasses")
 
 
@@ -121,6 +127,40 @@ class TestOutages:
 
         with pytest.raises(Unreachable, match=r"cluster https://127\.0\.0\.1:1: "):
             await KubeAdapter.connect(ClusterAddress(kubeconfig=elsewhere))
+
+
+def refusing_labels(name: str) -> tuple[Json, Json]:
+    """An admission policy that refuses labels of a tenant's on Nodes, in the form that a policy has by default."""
+    rule = {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["UPDATE"], "resources": ["nodes"]}
+    expression = "!('tenant' in object.metadata.?labels.orValue({}))"
+    spec = {
+        "matchConstraints": {"resourceRules": [rule]},
+        "validations": [{"expression": expression, "message": "nodes are labelled by their owners alone"}],
+    }
+    binding = {"policyName": name, "validationActions": ["Deny"]}
+    return {"metadata": {"name": name}, "spec": spec}, {"metadata": {"name": name}, "spec": binding}
+
+
+class TestPolicies:
+    async def test_a_policy_that_refuses_a_change_of_a_node_is_quoted(self, plane_state: PlaneState) -> None:
+        """Another change of the Node, which can be tried again at once, it is not."""
+        name = unique("owners")
+        path = f"/api/v1/nodes/{name}"
+        paths = [POLICY_PATHS[f"ValidatingAdmissionPolicy{kind}"] for kind in ("", "Binding")]
+        async with ApiClient(plane_state.kubeconfig) as admin, connected(plane_state.kubeconfig) as adapter:
+            found = await admin.post("/api/v1/nodes", a_node(name))
+            for kind, body in zip(paths, refusing_labels(name), strict=True):
+                assert (await admin.post(kind, body)).status == 201
+            change = NodeChange(labels={"tenant": "a"}, annotations={})
+            try:
+                async with asyncio.timeout(60):
+                    while (await admin.patch(f"{path}?dryRun=All", TENANTS)).status == 200:  # noqa: ASYNC110
+                        await asyncio.sleep(0.1)  # it takes a moment to follow its own policies
+                with pytest.raises(Forbidden, match=f"^Node/{name}: .* nodes are labelled by their owners alone"):
+                    await revise_node(adapter.nodes, parse_node(found.body), lambda _: change)
+            finally:
+                for kind in reversed(paths):
+                    await admin.delete(f"{kind}/{name}")
 
 
 class TestMissingKinds:

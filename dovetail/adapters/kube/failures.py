@@ -90,7 +90,7 @@ def failure_of(answer: Answer, subject: str) -> Failure:
     status, message = answer.status, answer.message
     if status == 401:
         return Unauthenticated(subject, message)
-    if status == 403:
+    if status == 403 or _is_denied(answer):
         return Forbidden(subject, message)
     if status == CONFLICT:
         return Taken(subject, message) if answer.reason == "AlreadyExists" else Conflict(subject, message)
@@ -103,6 +103,11 @@ def failure_of(answer: Answer, subject: str) -> Failure:
     if status in _NOT_NOW or status >= 500:
         return Unreachable(subject, message, answer.retry_after)
     return Refused(subject, _with_fields(answer))
+
+
+def _is_denied(answer: Answer) -> bool:
+    """Whether an admission policy refuses it, which by default answers 422: what is invalid is a field, and named."""
+    return answer.status == INVALID and bool(answer.causes) and not answer.fields
 
 
 def _with_fields(answer: Answer) -> str:

@@ -121,6 +121,16 @@ async def test_a_refusal_names_the_fields(tmp_path: Path) -> None:
             await client.call(GET)
 
 
+async def test_what_an_admission_policy_refuses_needs_a_person_whatever_is_written(tmp_path: Path) -> None:
+    """By default a policy answers 422, as for a value that is wrong; but it names no field."""
+    said = "ValidatingAdmissionPolicy 'p' with binding 'p' denied request: ask us"
+    body = {"message": f"is forbidden: {said}", "reason": "Invalid", "details": {"causes": [{"message": said}]}}
+    async with fake_server(tmp_path) as server, connected(server) as client:
+        server.on("/x", says(422, body))
+        with pytest.raises(Forbidden, match="denied request: ask us"):
+            await client.call(GET)
+
+
 @pytest.mark.parametrize("details", ["busy", ["busy"], {"causes": "busy"}, {"causes": 7}, {"causes": ["busy", {}]}])
 async def test_details_in_a_form_of_a_gateway_s_own_hide_no_failure(tmp_path: Path, details: object) -> None:
     body = {"message": "because", "details": details}

@@ -18,7 +18,7 @@ from dovetail.model.nodes import Node
 from dovetail.model.pods import Pod
 from dovetail.model.values.json import Json
 from dovetail.notices.notice import Notice
-from dovetail.ports.failures import Conflict, Failure, NotReadable, Refused, Taken, Throttled, Unreachable
+from dovetail.ports.failures import Conflict, Failure, Forbidden, NotReadable, Refused, Taken, Throttled, Unreachable
 from dovetail.ports.objects import MetadataChange
 from tests.adapters.kube.fake_server import GONE, says, talking
 from tests.ports.objects import a_new_claim, a_node, a_pod
@@ -224,6 +224,18 @@ class TestNodes:
         if isinstance(caught.value, Conflict):
             current = caught.value.current
             assert isinstance(current, Node) and current.resource_version == "6"
+
+    @pytest.mark.parametrize("causes", [[], [{"message": "denied"}]], ids=["webhook", "policy"])
+    async def test_what_an_admission_policy_or_a_webhook_refuses_is_said_in_its_words_and_is_no_conflict(
+        self, tmp_path: Path, causes: list[Json]
+    ) -> None:
+        refusal = {"reason": "Invalid", "message": "denied request: ask us", "details": {"causes": causes}}
+        node = stored(a_node("n"))
+        async with talking(tmp_path) as (server, client):
+            server.on("/api/v1/nodes/n", says(422, refusal), says(200, node))
+
+            with pytest.raises(Forbidden, match=r"^Node/n: denied request: ask us$"):
+                await KubeNodes(client).patch(parse_node(node), MetadataChange(labels={"a": "1"}))
 
 
 class TestNotices:

@@ -15,7 +15,7 @@ from dovetail.adapters.kube.objects.latest import LatestAnswers
 from dovetail.adapters.kube.requests import PARTS_PATCH, Caller, Request, object_path
 from dovetail.adapters.kubernetes_json.parsing.errors import parsed
 from dovetail.model.values.json import Json
-from dovetail.ports.failures import Conflict, NotReadable
+from dovetail.ports.failures import Conflict, Forbidden, NotReadable
 from dovetail.ports.objects import Versioned
 
 Object = TypeVar("Object", bound=Versioned)
@@ -105,6 +105,8 @@ class Collection(Generic[Object]):
         live = None if raw is None else self.latest.replace(self.parsed(raw))
         if live is None or live.uid != value.uid:
             return None
+        if answer.status == INVALID and live.resource_version == value.resource_version:
+            raise Forbidden(f"{self.kind}/{value.name}", answer.message)  # a webhook's 422: no test can have failed
         raise Conflict(f"{self.kind}/{value.name}", answer.message, live)
 
     async def _is_there(self, name: str, uid: str) -> bool:
@@ -124,5 +126,5 @@ class Collection(Generic[Object]):
 
 
 def _is_failed_test(answer: Answer) -> bool:
-    """Whether a test of the patch failed: other errors name a field. An existing taint is no fault of ours."""
-    return all(field.startswith("spec.taints") for field in answer.fields)
+    """Whether a test of the patch failed: other errors have causes. An existing taint is no fault of ours."""
+    return all(str(cause.get("field")).startswith("spec.taints") for cause in answer.causes)
