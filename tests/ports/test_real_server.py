@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from dovetail.activities.shared.writes.revisions import revise_node
+from dovetail.adapters.kube import adapter as adapters
 from dovetail.adapters.kube.adapter import KubeAdapter
 from dovetail.adapters.kube.connection import ClusterAddress
 from dovetail.adapters.kube.requests import Request
@@ -19,7 +20,7 @@ from dovetail.model.nodes import Condition
 from dovetail.model.scheduling.taints import Taint
 from dovetail.model.values.json import Json
 from dovetail.notices.notice import Notice
-from dovetail.ports.failures import Forbidden, NotSeenYet, Unreachable
+from dovetail.ports.failures import Forbidden, NotSeenYet, Permanent, Unreachable
 from dovetail.ports.objects import ClaimStatus, MetadataChange
 from testbed.plane import ApiClient, AuditLog, ControlPlane, PlaneState
 from testbed.up import POLICY_PATHS
@@ -61,10 +62,13 @@ def unseen(adapter: KubeAdapter, claim: str) -> bool:
 
 
 class TestRights:
-    async def test_without_rights_each_kind_is_named_in_one_line(self, installed_plane: ControlPlane) -> None:
+    async def test_without_rights_each_kind_is_named_in_one_line(
+        self, installed_plane: ControlPlane, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(adapters, "REFUSED_SECONDS", 2.0)
         async with connected(installed_plane.kubeconfig_for("nobody")) as adapter:
-            with pytest.raises(NotSeenYet, match='User "nobody" cannot list resource "nodepools"'):
-                await adapter.ready(2.0)
+            with pytest.raises(Permanent, match='User "nobody" cannot list resource "nodepools"'):
+                await adapter.ready()
             assert await eventually(lambda: len(adapter.watch.troubles()) == len(adapter.cache.kinds()))
             with pytest.raises(NotSeenYet, match="forbidden"):
                 adapter.view.snapshot()

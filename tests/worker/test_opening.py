@@ -4,13 +4,16 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import pytest
+from aiohttp import web
 
+from dovetail.adapters.kube import adapter as adapters
+from dovetail.adapters.kube.watching import watch
+from dovetail.adapters.kubernetes_json.pod_kind import POD
 from dovetail.cli.demo.temporal_server import free_ports
-from dovetail.ports.failures import Forbidden, Misconfigured, NotSeenYet, Unauthenticated, Unreachable
+from dovetail.ports.failures import Forbidden, Misconfigured, Permanent, Unauthenticated, Unreachable
 from dovetail.settings.providers import PROVIDERS
 from dovetail.settings.settings import Settings, read_settings
 from dovetail.wiring.world import World
@@ -84,16 +87,12 @@ def listened(monkeypatch: pytest.MonkeyPatch) -> list[str | None]:
     return hosts
 
 
-def opened(*answers: Exception | None) -> Any:
-    """A world whose kinds are listed, or not, at these tries."""
-    left = iter(answers)
-
-    async def ready() -> None:
-        failure = next(left)
-        if failure is not None:
-            raise failure
-
-    return SimpleNamespace(ready=ready)
+@pytest.fixture
+def short(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
+    """Waits for the first lists, and between two of one kind."""
+    for module, name in ((adapters, "READY_SECONDS"), (adapters, "REFUSED_SECONDS"), (watch, "_REFUSED_SECONDS")):
+        monkeypatch.setattr(module, name, 0.1)
+    return monkeypatch
 
 
 @pytest.mark.parametrize(("status", "failure"), [(401, Unauthenticated), (403, Forbidden)])
@@ -193,16 +192,52 @@ async def test_a_worker_that_is_stopped_waits_no_longer(server: FakeServer) -> N
     stop.set()
 
     assert not await waiting
-    assert not await until_ready(opened(), settings_of(server), stop)
+    assert not await until_ready(cast(World, None), settings_of(server), stop)
 
 
-async def test_the_first_lists_are_waited_for_while_nobody_answers_and_not_where_a_kind_is_refused(
-    server: FakeServer,
+NO_PODS = says(200, {"kind": "PodList", "metadata": {"resourceVersion": "5"}, "items": []})
+LATE = {"slow": None, "busy": says(429), "overloaded": says(503), "no route": says(404, b"no route")}
+
+
+@pytest.mark.parametrize("answer", LATE)
+async def test_first_lists_are_waited_for_however_late_they_come(
+    server: FakeServer, caplog: pytest.LogCaptureFixture, short: pytest.MonkeyPatch, answer: str
 ) -> None:
-    missing = NotSeenYet("cluster view", "NodePool is forbidden")
-    server.on(NAMESPACE, says(503))
+    """A worker that ended instead was started again after ever longer, and listed the whole cluster each time."""
+    is_there = asyncio.Event()
 
-    assert await until_ready(opened(missing, missing, None), settings_of(server), asyncio.Event())
-    server.on(NAMESPACE, ITS_UID)
-    with pytest.raises(NotSeenYet, match="NodePool is forbidden"):
-        await until_ready(opened(missing, None), settings_of(server), asyncio.Event())
+    async def slowly(request: web.Request) -> web.StreamResponse:
+        await is_there.wait()
+        return await NO_PODS(request)
+
+    server.on(POD.path, LATE[answer] or slowly)
+    world = await until_opened(settings_of(server), asyncio.Event())
+    assert world is not None
+    try:
+        if answer == "no route":
+            server.on(NAMESPACE, says(404, b"no route"))
+        waiting = asyncio.create_task(until_ready(world, settings_of(server), asyncio.Event()))
+        await until(lambda: "this worker waits until it answers" in caplog.text, words="the log says what it waits for")
+        assert not waiting.done()
+        server.on(POD.path, NO_PODS)
+        server.on(NAMESPACE, ITS_UID)
+        is_there.set()
+        short.setattr(adapters, "REFUSED_SECONDS", 60.0)
+        assert await waiting
+    finally:
+        await world.close()
+
+
+@pytest.mark.parametrize("status", [403, 404])
+async def test_first_lists_that_are_refused_end_the_start(
+    server: FakeServer, short: pytest.MonkeyPatch, status: int
+) -> None:
+    """Rights and definitions are a person's."""
+    server.on(POD.path, says(503), says(status))
+    world = await until_opened(settings_of(server), asyncio.Event())
+    assert world is not None
+    try:
+        with pytest.raises(Permanent, match=r"^cluster view: Pod: "):
+            await until_ready(world, settings_of(server), asyncio.Event())
+    finally:
+        await world.close()

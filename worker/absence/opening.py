@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from dovetail.answers.serving.replies import Answer
-from dovetail.ports.failures import NotSeenYet, Throttled, Unreachable
+from dovetail.ports.failures import NotSeenYet, Permanent, Throttled, Unreachable
 from dovetail.settings.settings import Settings
 from dovetail.wiring.world import World, open_world, silence_of_cluster
 from dovetail.worker.absence.connecting import AGAIN_SECONDS, WAITS, pause
@@ -110,13 +110,13 @@ async def until_ready(world: World, settings: Settings, stop: asyncio.Event) -> 
 
 
 async def _is_ready(listing: asyncio.Future[None], settings: Settings) -> bool:
-    """Raises what is missing where the API server answers: rights, definitions."""
+    """Raises what a person must put right where the API server answers: rights, definitions."""
     try:
         listing.result()
-    except NotSeenYet:
+    except (NotSeenYet, Permanent) as failure:
         why = await silence_of_cluster(settings)
-        if not why:
+        if not why and isinstance(failure, Permanent):
             raise
-        _log.warning(WAITS, why)
+        _log.warning(WAITS, why or failure)
         return False
     return True

@@ -37,7 +37,7 @@ from dovetail.adapters.kubernetes_json.view import CachedView
 from dovetail.background.supervised import stop, supervised
 from dovetail.model.objects.watched_kinds import PLACEMENT
 from dovetail.model.objects.workloads import Deployment
-from dovetail.ports.failures import NotSeenYet
+from dovetail.ports.failures import NotSeenYet, Permanent
 
 _log = logging.getLogger(__name__)
 
@@ -142,21 +142,23 @@ class KubeAdapter:
             notices=KubeNotices(client, clock.now, node_classes),
         )
 
-    async def ready(self, timeout: float = READY_SECONDS) -> None:
+    async def ready(self) -> None:
         """Wait until all kinds have been listed and are watched.
 
         When that takes too long: NotSeenYet, with what is missing, where every pass reads one of the missing kinds;
-        else what is missing is logged, and the rest goes on without it. Less time is granted where the server answers
-        and refuses, and where what is missing is needed by some objects alone."""
+        Permanent, where the server answers and refuses all of those, for which less time is granted; else what is
+        missing is logged, and the rest goes on without it."""
         began = time.monotonic()
-        while self.watch.problem():
-            enough = PLACEMENT.isdisjoint(self.view.stale())
-            patience = min(timeout, REFUSED_SECONDS) if enough or self.watch.only_refused() else timeout
+        while stale := self.view.stale():
+            needed = [kind for kind in stale if kind in PLACEMENT]
+            is_refused = self.watch.only_refused(needed)
+            patience = REFUSED_SECONDS if is_refused else READY_SECONDS
             if (left := began + patience - time.monotonic()) <= 0:
-                if not enough:
-                    raise NotSeenYet("cluster view", self.watch.summary())
-                _log.error("starting without the kinds that only some objects need: %s", self.watch.summary())
-                return
+                if not needed:
+                    _log.error("starting without the kinds that only some objects need: %s", _summary(stale))
+                    return
+                failure = Permanent if is_refused else NotSeenYet
+                raise failure("cluster view", _summary({kind: stale[kind] for kind in needed}))
             with self.cache.bell.listen() as heard:
                 if self.watch.problem():
                     await asyncio.wait([heard], timeout=min(left, 1.0))
@@ -180,6 +182,12 @@ class KubeAdapter:
         await stop(*self.keeping)
         await self.running.stop()
         await self.client.close()
+
+
+def _summary(problems: Mapping[str, str]) -> str:
+    """The first problem in full, and the names of the other kinds with one: twenty refusals have one cause."""
+    first, *others = problems
+    return problems[first] + (f" (and likewise: {', '.join(sorted(others))})" if others else "")
 
 
 def _start(watch: Watch, *, own_thread: bool) -> _Running:

@@ -7,9 +7,11 @@ import pytest
 from dovetail.adapters.kube import adapter as adapters
 from dovetail.adapters.kube.adapter import KubeAdapter
 from dovetail.adapters.kube.connection import ClusterAddress
+from dovetail.adapters.kube.watching import watch
 from dovetail.adapters.kubernetes_json.kinds import CLUSTER_KINDS
+from dovetail.adapters.kubernetes_json.written_kinds import NODE_POOL
 from dovetail.model.objects.watched_kinds import PLACEMENT
-from dovetail.ports.failures import NotSeenYet
+from dovetail.ports.failures import Failure, NotSeenYet, Permanent
 from tests.adapters.kube.fake_server import FakeServer, fake_server, says, streams
 from tests.waiting import until
 
@@ -34,10 +36,10 @@ async def only_refused(adapter: KubeAdapter, kind: str) -> None:
     await until(is_so, words=f"the server has refused {kind} alone")
 
 
-@pytest.mark.parametrize("status", [403, 500])
+@pytest.mark.parametrize(("status", "failure"), [(403, Permanent), (500, NotSeenYet)])
 @pytest.mark.parametrize("refused", ["CSINode", "Service", "NodePool"])
 async def test_a_kind_that_only_some_objects_need_holds_up_the_start_but_does_not_prevent_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, refused: str, status: int
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, refused: str, status: int, failure: type[Failure]
 ) -> None:
     monkeypatch.setattr(adapters, "REFUSED_SECONDS", 0.5)
     async with fake_server(tmp_path) as server:
@@ -46,12 +48,32 @@ async def test_a_kind_that_only_some_objects_need_holds_up_the_start_but_does_no
         try:
             if refused in PLACEMENT:
                 await only_refused(adapter, refused)
-                with pytest.raises(NotSeenYet, match="NodePool is forbidden"):
-                    await adapter.ready(0.1)
+                if status == 500:
+                    monkeypatch.setattr(adapters, "READY_SECONDS", 0.5)
+                with pytest.raises(failure, match="NodePool is forbidden"):
+                    await adapter.ready()
             else:
-                await adapter.ready(30.0)  # not that long
+                await adapter.ready()
                 # What only some objects need may still be listed then: the start does not wait for it.
                 await until(lambda: list(adapter.view.stale()) == [refused], words=f"all but {refused} are listed")
                 assert adapter.view.snapshot(PLACEMENT).pools == {}
+        finally:
+            await adapter.close()
+
+
+async def test_a_kind_that_was_refused_counts_as_late_once_the_server_says_that_it_is_overloaded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(adapters, "READY_SECONDS", 0.1)
+    monkeypatch.setattr(adapters, "REFUSED_SECONDS", 0.1)
+    monkeypatch.setattr(watch, "_REFUSED_SECONDS", 0.1)
+    async with fake_server(tmp_path) as server:
+        serve(server, "NodePool", 403)
+        server.on(NODE_POOL.path, says(403), says(503, {"message": "overloaded"}))
+        adapter = await KubeAdapter.connect(ClusterAddress(kubeconfig=server.kubeconfig()))
+        try:
+            await until(lambda: "overloaded" in adapter.view.stale().get("NodePool", ""), words="it is overloaded")
+            with pytest.raises(NotSeenYet, match="overloaded"):
+                await adapter.ready()
         finally:
             await adapter.close()

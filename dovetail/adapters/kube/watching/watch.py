@@ -10,6 +10,7 @@ definition may be installed or a right granted at any time.
 import asyncio
 import logging
 import random
+from collections.abc import Iterable
 from typing import Any, Final
 
 import orjson
@@ -64,6 +65,7 @@ class Stream:
                 await self._refused(failure)
                 await asyncio.sleep(_REFUSED_SECONDS)
             except Failure as failure:
+                self.health.refused = False
                 self._broke(str(failure))
                 await self._back_off()
             except Exception as error:  # a bug of ours must not leave a cache that is trusted and no longer fed
@@ -225,14 +227,6 @@ class Watch:
         lines = (stream.health.trouble or stream.health.problem() for stream in self._streams)
         return tuple(line for line in lines if line)
 
-    def only_refused(self) -> bool:
-        """Whether everything missing is refused or not served by the server."""
-        return all(s.health.refused for s in self._streams if s.health.problem())
-
-    def summary(self) -> str:
-        """The first problem in full, and the names of the other kinds with one: twenty refusals have one cause."""
-        problems = [(s.health.kind, s.health.problem()) for s in self._streams if s.health.problem()]
-        if not problems:
-            return self._stopped
-        others = ", ".join(sorted(kind for kind, _ in problems[1:]))
-        return problems[0][1] + (f" (and likewise: {others})" if others else "")
+    def only_refused(self, kinds: Iterable[str]) -> bool:
+        """Whether the server refuses all of these, or does not serve them."""
+        return all(self._health[kind].refused for kind in kinds)
