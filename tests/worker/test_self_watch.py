@@ -15,7 +15,7 @@ from dovetail.background.supervised import stop, supervised
 from dovetail.connection.presence import AWAY_AFTER, TemporalPresence
 from dovetail.disruption.settings import DisruptionSettings
 from dovetail.model.snapshot import Snapshot
-from dovetail.ports.failures import NotSeenYet, Unauthenticated, Unreachable
+from dovetail.ports.failures import NotSeenYet, Throttled, Unauthenticated, Unreachable
 from dovetail.telemetry.metrics.scrape import Scrape
 from dovetail.telemetry.metrics.sources import Source
 from dovetail.worker.endpoints import Answers
@@ -156,6 +156,7 @@ async def test_a_step_that_fails_again_and_again_is_named_with_its_text(probed: 
     [
         (NotSeenYet("cluster view", "Pod: the watch is broken: connection refused"), 200),
         (Unreachable("NodeClaim/a", "connection refused"), 200),
+        (Throttled("NodeClaim/a", "too many requests"), 200),
         (Unauthenticated("NodeClaim/a", "Unauthorized"), 503),
         (ValueError("a bug of ours"), 503),
     ],

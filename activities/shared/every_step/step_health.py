@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from dovetail.activities.shared.every_step.temporal_errors import is_wait
-from dovetail.ports.failures import NotSeenYet, Unreachable
+from dovetail.ports.failures import NotSeenYet, Throttled, Unreachable
 from dovetail.telemetry.metrics.karpenters.reconciles import Run
 from dovetail.telemetry.metrics.ours.steps import step_failed
 
@@ -81,7 +81,7 @@ class FailingStep:
     since: float
     last: float
     part: str = ""  # empty: the step as a whole
-    unanswered: bool = False  # the API server, or the cloud, does not answer
+    unanswered: bool = False  # the API server, or the cloud, does not answer, or is too busy to
 
     def line(self, now: float) -> str:
         times = "once" if self.times == 1 else f"{self.times} times in a row"
@@ -138,7 +138,7 @@ class StepHealth:
             attempt=step.attempt,
             since=step.last_look if before is None else max(before.since, step.last_look),
             last=now,
-            unanswered=isinstance(error, NotSeenYet | Unreachable),
+            unanswered=isinstance(error, NotSeenYet | Throttled | Unreachable),
         )
         self.known[step.key] = found
         step_failed(step.step, kind)
