@@ -24,9 +24,9 @@ class Owner:
 async def test_an_image_that_is_gone_is_noticed_within_a_minute_however_often_it_is_asked_for(gone_at: float) -> None:
     owner = Owner(gone_at)
     images = AvailableImages(cast(Any, owner), lambda: owner.now)
-    assert await images.among(["ami-1"]) == {"ami-1"}
+    assert await images.among(frozenset({"ami-1"})) == {"ami-1"}
 
-    while await images.among(["ami-1"]):
+    while await images.among(frozenset({"ami-1"})):
         owner.now += 0.5
 
     assert gone_at <= owner.now <= gone_at + WITHIN
@@ -36,10 +36,10 @@ async def test_an_image_that_is_gone_is_noticed_within_a_minute_however_often_it
 async def test_after_a_refusal_it_is_noticed_at_once() -> None:
     owner = Owner(1.0)
     images = AvailableImages(cast(Any, owner), lambda: owner.now)
-    await images.among(["ami-1"])
+    await images.among(frozenset({"ami-1"}))
     owner.now = 2.0
-    assert await images.among(["ami-1"]) == {"ami-1"}
+    assert await images.among(frozenset({"ami-1"})) == {"ami-1"}
 
     images.forget()
 
-    assert await images.among(["ami-1"]) == frozenset()
+    assert await images.among(frozenset({"ami-1"})) == frozenset()

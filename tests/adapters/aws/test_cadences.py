@@ -24,6 +24,7 @@ from dovetail.adapters.aws.instance_types import region_types
 from dovetail.adapters.aws.instance_types.observed_memory import ObservedMemory
 from dovetail.adapters.aws.launch.launch_templates import LaunchTemplates
 from dovetail.adapters.aws.node_class.node_class import NodeClass, read_class
+from dovetail.adapters.aws.resources.available_images import AvailableImages
 from dovetail.adapters.aws.resources.images import ImageError, Images
 from dovetail.adapters.aws.resources.instance_profiles import Profiles, RoleMissing
 from dovetail.adapters.aws.resources.placement_groups import PlacementGroups
@@ -382,6 +383,52 @@ def test_an_answer_is_kept_as_long_as_upstream_keeps_it(
         return await asked_again(made(calls), calls, operation, seconds)
 
     assert played(story()) == (False, True)
+
+
+def available_images(calls: ScriptedCalls) -> Look:
+    found = AvailableImages(calls, now)
+    return lambda: found.among(frozenset({"ami-1"}))
+
+
+@pytest.mark.parametrize(
+    ("made", "operation"),
+    [
+        (subnets, "DescribeSubnets"),
+        (placement, "DescribePlacementGroups"),
+        (reservations, "DescribeCapacityReservations"),
+        (available_images, "DescribeImages"),
+    ],
+)
+def test_a_question_that_hangs_is_one_call_and_its_former_answer_serves(
+    made: Callable[[ScriptedCalls], Look], operation: str
+) -> None:
+    """AWS-29, AWS-45, AWS-144: three hundred launches at once would fill every thread with calls that hang."""
+
+    async def story() -> list[tuple[int, float, set[bool]]]:
+        calls, seen = ScriptedCalls(answers(), now), list[tuple[int, float, set[bool]]]()
+        look, seconds = made(calls), asyncio.get_running_loop().time
+
+        async def look_at_once() -> None:
+            begun = seconds()
+            found = await asyncio.gather(*[look() for _ in range(50)], return_exceptions=True)
+            unknown = {isinstance(each, Unreachable) for each in found}
+            seen.append((len(calls.moments(operation)), round(seconds() - begun, 1), unknown))
+
+        calls.takes[operation] = 170.0
+        for pause in (0.0, 150.0, 20.0, HOUR, 30.0, 120.0):  # the first hangs, the second has just been answered
+            await asyncio.sleep(pause)
+            await look_at_once()
+        await asyncio.sleep(170.0)
+        return seen
+
+    assert played(story()) == [
+        (1, 10.0, {True}),
+        (1, 10.0, {False}),
+        (1, 0.0, {False}),
+        (2, 10.0, {False}),
+        (2, 0.0, {False}),
+        (2, 0.0, {False}),
+    ]
 
 
 def test_a_template_that_is_used_stays_known_for_ten_minutes_more() -> None:

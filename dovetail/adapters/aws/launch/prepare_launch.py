@@ -98,7 +98,7 @@ class LaunchPreparer:
         if claim.annotations.get(core.IMAGE) not in OLD_IMAGES:
             return await self._prepared(claim, node_class, offered, node_class.images)
         older = older_images(claim, node_class, offered)
-        there = await self._offerings.sources.images.among({image.id for image in older})
+        there = await self._offerings.sources.images.among(frozenset(image.id for image in older))
         usable = tuple(image for image in older if image.id in there)
         found = await self._prepared(claim, node_class, offered, usable)
         if not isinstance(found, LaunchRefused) or found.message != NO_IMAGE:

@@ -12,7 +12,7 @@ from typing import Final
 from dovetail.adapters.aws.calls import Calls
 from dovetail.adapters.aws.failures import NOT_FOUND, Denied, refusal
 from dovetail.adapters.aws.node_class.node_class import NodeClass
-from dovetail.adapters.aws.resources.dated import KEEP_SECONDS, Dated, renewed
+from dovetail.adapters.aws.resources.dated import Renewed
 from dovetail.model.values.json import Json
 
 _CHECK_SECONDS: Final = 60.0
@@ -29,7 +29,7 @@ class PlacementGroup:
 class PlacementGroups:
     def __init__(self, calls: Calls, clock: Callable[[], float] = time.time) -> None:
         self._calls, self._clock = calls, clock
-        self._found: dict[tuple[str, str], Dated[PlacementGroup | None]] = {}
+        self._found = Renewed[tuple[str, str], PlacementGroup | None](_CHECK_SECONDS, lambda: self._clock())
 
     async def of_class(self, node_class: NodeClass) -> PlacementGroup | None:
         """The group that the class names, if EC2 has it available; else None."""
@@ -37,15 +37,12 @@ class PlacementGroups:
         if selector is None:
             return None
         name, group_id = key = (selector.name or "", selector.id or "")
-        ask = partial(self._describe, name, group_id)
-        found = self._found[key] = await renewed(self._found.get(key), ask, _CHECK_SECONDS, self._clock)
-        return found.value
+        return await self._found.of(key, partial(self._describe, name, group_id))
 
     def known(self, node_class: NodeClass) -> PlacementGroup | None:
         """What was found within the last day."""
         selector = node_class.spec.placement_group_selector
-        before = self._found.get((selector.name or "", selector.id or "")) if selector is not None else None
-        return before.value if before is not None and self._clock() - before.at < KEEP_SECONDS else None
+        return None if selector is None else self._found.known((selector.name or "", selector.id or ""))
 
     async def _describe(self, name: str, group_id: str) -> PlacementGroup | None:
         named: Json = {"GroupNames": [name]} if name else {"GroupIds": [group_id]}

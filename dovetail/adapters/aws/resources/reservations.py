@@ -15,7 +15,7 @@ from typing import Any, Final
 from dovetail.adapters.aws.calls import Calls
 from dovetail.adapters.aws.failures import NOT_FOUND, Denied, refusal
 from dovetail.adapters.aws.node_class.node_class import NodeClass
-from dovetail.adapters.aws.resources.dated import Dated, renewed
+from dovetail.adapters.aws.resources.dated import Dated, Renewed
 from dovetail.adapters.aws.resources.selectors import tag_filters
 from dovetail.model.values.json import Json
 
@@ -75,7 +75,7 @@ class Reservations:
 
     def __init__(self, calls: Calls, clock: Callable[[], float] = time.time) -> None:
         self._calls, self._clock = calls, clock
-        self._asked: dict[str, Dated[list[Reservation]]] = {}
+        self._asked = Renewed[str, list[Reservation]](_QUERY_SECONDS, lambda: self._clock())
         self._counts: dict[str, Dated[int]] = {}
         self.revision = 0
 
@@ -106,10 +106,7 @@ class Reservations:
         return frozenset(each.id for each in found if is_expiring(each.kind, each.end, self._clock()))
 
     async def _query(self, wanted: Json) -> list[Reservation]:
-        key = repr(wanted)
-        ask = partial(self._read, wanted)
-        asked = self._asked[key] = await renewed(self._asked.get(key), ask, _QUERY_SECONDS, self._clock)
-        return asked.value
+        return await self._asked.of(repr(wanted), partial(self._read, wanted))
 
     async def _read(self, wanted: Json) -> list[Reservation]:
         rows = await self._described(wanted)

@@ -12,7 +12,7 @@ from typing import Final
 
 from dovetail.adapters.aws.calls import Calls
 from dovetail.adapters.aws.node_class.node_class import NodeClass
-from dovetail.adapters.aws.resources.dated import Dated, renewed
+from dovetail.adapters.aws.resources.dated import Renewed
 from dovetail.adapters.aws.resources.selectors import tag_filters
 from dovetail.model.values.json import Json
 
@@ -42,15 +42,12 @@ class Subnets:
 
     def __init__(self, calls: Calls, refresh: float, clock: Callable[[], float] = time.time) -> None:
         self._calls, self._refresh, self._clock = calls, refresh, clock
-        self._found: dict[tuple[str, int], Dated[list[Subnet]]] = {}
+        self._found = Renewed[tuple[str, int], list[Subnet]](refresh, lambda: self._clock())
         self._room: dict[str, _Room] = {}
 
     async def of_class(self, node_class: NodeClass) -> list[Subnet]:
         """What the class selects, the roomiest first. Answers are kept for the refresh interval (AWS-29)."""
-        key = (node_class.uid, node_class.generation)
-        ask = partial(self._read, node_class)
-        found = self._found[key] = await renewed(self._found.get(key), ask, self._refresh, self._clock)
-        return found.value
+        return await self._found.of((node_class.uid, node_class.generation), partial(self._read, node_class))
 
     async def _read(self, node_class: NodeClass) -> list[Subnet]:
         rows: dict[str, Json] = {}
