@@ -56,7 +56,8 @@ class Profile:
     inverse_groups_know_nodes: bool
     # PLC-125: copies the mark of a new draft whose pool asks for minimum values to the drafts that share it.
     share_relaxed_mark: Callable[[Draft, Iterable[Draft]], None]
-    # PLQ-63: whether a minimum of values is checked against what the claim would list, not only against the types.
+    # PLQ-63, PLC-122: whether a minimum of values is checked against what the claim would list, not only against the
+    # types, whose excluded values do not count either.
     minimum_counts_listed: bool
     # PLQ-64: whether only one of the pods that share a ReadWriteOncePod claim may have a node.
     single_pod_claims: bool

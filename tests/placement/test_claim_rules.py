@@ -199,6 +199,14 @@ def test_volumes_that_no_claim_can_reach_are_named_and_another_place_of_theirs_i
     assert groups(either) == [["good", "p"]]
 
 
+@pytest.mark.parametrize(("zones", "nodes"), [(2, 1), (3, 0)])
+def test_values_that_a_requirement_excludes_do_not_count_for_its_minimum(zones: int, nodes: int) -> None:
+    """PLC-122: the types have three zones, and two are left."""
+    pool = a_pool(requirements=(Expression(key=names.ZONE, operator="NotIn", values=("z1",), min_values=zones),))
+
+    assert len(placed(a_snapshot([a_pod("web")], pools=[pool])).new) == nodes
+
+
 @pytest.mark.parametrize(("key", "values"), [(names.ZONE, ("z1", "z2")), (names.CAPACITY_TYPE, ("spot", "on-demand"))])
 @pytest.mark.parametrize(("policy", "expected"), [("Strict", [["good"]]), ("BestEffort", [["bad", "good"]])])
 def test_a_pod_that_leaves_a_claim_fewer_values_than_its_minimum_keeps_nobody_waiting(

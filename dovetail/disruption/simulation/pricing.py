@@ -17,7 +17,7 @@ from dovetail.model.scheduling.requirements import (
     from_expressions,
     from_labels,
 )
-from dovetail.placement.min_values import minima_of, shortest_prefix
+from dovetail.placement.min_values import shortest_prefix
 from dovetail.placement.prices import PricedOffering, cheapest, price_order, worst_launch_price
 
 
@@ -101,10 +101,7 @@ class PriceBook:
 
     def prefix(self, types: Sequence[InstanceType], wanted: RequirementSet) -> tuple[int, tuple[str, ...]]:
         """The number of types that it takes to satisfy minValues, and the labels that stay short (DIS-102)."""
-        minima = minima_of(wanted)
-        if not minima:
-            return 0, ()
-        count, short = shortest_prefix([self._prices_of(t).requirements for t in types], minima)
+        count, short = shortest_prefix((self._prices_of(t).requirements for t in types), wanted)
         return count, tuple(sorted(short))
 
     def same_type_limit(self, types: Iterable[InstanceType], candidates: Iterable[Candidate]) -> float:

@@ -24,7 +24,7 @@ from dovetail.placement.constraints.reservations import Held
 from dovetail.placement.facts.claim_rules import POD_RESOURCES, SIMULATION_KEYS
 from dovetail.placement.facts.templates import Template, template_labels
 from dovetail.placement.facts.type_table import RESERVATION_ID_SUFFIX, CompiledType
-from dovetail.placement.min_values import minima_of, shortest_prefix
+from dovetail.placement.min_values import shortest_prefix
 from dovetail.placement.prices import price_order
 from dovetail.placement.search.node_draft import NodeDraft
 from dovetail.placement.settings import PlacementSettings
@@ -48,7 +48,6 @@ class _Form:
 
     requirements: RequirementSet
     identity: frozenset[Requirement]
-    minima: Mapping[str, int]
     labels: Mapping[str, str]
 
 
@@ -134,8 +133,9 @@ class Finisher:
             by_price = self._by_price[key] = _ByPrice(template.table.prices(form.requirements))
         order = by_price.order(template.table.present(draft.rows))[: self._settings.max_types]
         short: Mapping[str, int] = {}
-        if form.minima and self._settings.min_values_policy == "Strict":
-            _, short = shortest_prefix((template.table.types[number].requirements for number in order), form.minima)
+        if self._settings.min_values_policy == "Strict":
+            types = (template.table.types[number].requirements for number in order)
+            _, short = shortest_prefix(types, form.requirements, self._settings.profile.minimum_counts_listed)
         return _Outline(
             form=form,
             types=tuple(map(template.table.sources.__getitem__, order)),
@@ -158,7 +158,6 @@ class Finisher:
             known = self._forms[key] = _Form(
                 requirements=items,
                 identity=frozenset(items.values()),
-                minima=minima_of(items),
                 labels=_labels(draft.template.pool, items, self._settings.well_known),
             )
         return known

@@ -139,7 +139,8 @@ def _survivors(table: TypeTable, state: State, settings: PlacementSettings) -> t
     """The rows that suit the pool alone, and whether minimum values emptied them (PLC-60)."""
     rows = state.rows & table.usable
     if rows and state.minima and settings.min_values_policy == "Strict":
-        _, short = shortest_prefix((table.types[n].requirements for n in table.types_in(rows)), state.minima)
+        types = (table.types[n].requirements for n in table.types_in(rows))
+        _, short = shortest_prefix(types, state.requirements, settings.profile.minimum_counts_listed)
         if short:
             return 0, True
     return rows, False

@@ -200,9 +200,10 @@ class DraftPlacer:
         """The keys with too few distinct values among the types (PLC-122) or on the claim, and how many each has."""
         if not state.minima:
             return {}
-        table = template.table
-        short = shortest_prefix((table.types[n].requirements for n in table.types_in(rows)), state.minima)[1]
-        if not self._settings.profile.minimum_counts_listed:
+        table, counts_listed = template.table, self._settings.profile.minimum_counts_listed
+        types = (table.types[n].requirements for n in table.types_in(rows))
+        short = shortest_prefix(types, state.requirements, counts_listed)[1]
+        if not counts_listed:
             return short
         for key, wanted in state.minima.items():
             left = self._values_left(table, state, rows, key)

@@ -184,7 +184,7 @@ def _leaves_enough(template: Template, least: int, rows: Integers, holding: Flag
     if template.start.minima:
         for row in np.flatnonzero(enough).tolist():
             types = (table.types[n].requirements for n in numbers[holding[row]].tolist())
-            enough[row] = not shortest_prefix(types, template.start.minima)[1]
+            enough[row] = not shortest_prefix(types, template.start.requirements)[1]
     return enough
 
 
