@@ -217,7 +217,12 @@ class ClaimUpkeep:
                 return None
             return ClaimStatus(conditions=conditions.conditions, last_pod_event=stamp)
 
-        await revise_status(self.claims, claim, status_of)
+        written = None
+        try:
+            written = await revise_status(self.claims, claim, status_of)
+        finally:
+            if stamp is not None and written is None:
+                self.stamps.not_written(claim, stamp)
 
 
 def _references(snapshot: Snapshot) -> tuple[NodeClassRef, ...]:

@@ -74,6 +74,10 @@ class PodStamps:
             return None
         return last if is_stamp_due(claim, last) else None
 
+    def not_written(self, claim: NodeClaim, stamp: float) -> None:
+        """The write of a stamp failed: it is due again, as its pods are no news any more."""
+        self.unwritten[claim.uid] = _Unwritten(stamp, stamp)
+
     def next_due(self, claim: NodeClaim) -> float | None:
         """When what nobody asks about is written."""
         known = self.unwritten.get(claim.uid)

@@ -10,6 +10,8 @@ from dovetail.model import names
 from dovetail.model.nodes import NodeClaim
 from dovetail.model.pods import Pod
 from dovetail.model.pools import NodePool
+from dovetail.ports.failures import Unreachable
+from dovetail.ports.objects import ClaimStatus
 from testing.fakes import FakeClaims, World
 from tests.activities.test_upkeep import ReadyClass, seen
 from tests.lifecycle.objects import DAEMON, a_joined_claim, a_joined_node, a_pod, a_pool, a_quiet_pool
@@ -57,6 +59,13 @@ async def test_other_pods_stamp_nothing(pod: Pod) -> None:
     before = world.clock - LONG_AGO
 
     assert await stamp_after(world, pod) == before
+
+
+class Away(FakeClaims):
+    """An API server that does not answer."""
+
+    async def patch_status(self, claim: NodeClaim, status: ClaimStatus) -> NodeClaim | None:
+        raise Unreachable("NodeClaim", "503")
 
 
 class Looking:
@@ -137,3 +146,19 @@ async def test_a_pool_that_comes_to_ask_for_quiet_has_it_from_the_moment_of_the_
 
     assert settled.stamp == moved
     assert not settled.world.claims["pool-1"].is_true(names.CONSOLIDATABLE)
+
+
+async def test_a_stamp_whose_write_failed_is_written_at_the_next_look() -> None:
+    """LIF-80: else a node would be consolidated soon after a pod came, because its claim never says so."""
+    looking = Looking()
+    await looking.look(0.0, a_quiet_pool())
+    await looking.look(20.0, a_quiet_pool())
+    looking.task.claims = Away(looking.world)
+    with pytest.raises(Unreachable):
+        await looking.look(20.0, a_quiet_pool(), "one")
+    came = looking.world.clock
+    looking.task.claims = FakeClaims(looking.world)
+
+    await looking.look(5.0, a_quiet_pool(), "one")
+
+    assert looking.stamp == came
