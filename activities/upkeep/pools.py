@@ -3,7 +3,8 @@
 One writer for a pool's metadata and status, one request each, the second at the version that the first has produced:
 two writers of one object would cause conflicts for each other. The claims get a new hash before the pool does, so that
 taking over a cluster drifts nothing (NPL-5, DIS-177 to DIS-179). A pool is left alone until the cache shows our last
-write: another write at the old version would be a conflict.
+write, for some seconds: another write at the old version would be a conflict, and a server that was restored from a
+backup shows lower versions for long.
 """
 
 from collections.abc import Callable
@@ -24,6 +25,7 @@ from dovetail.ports.cloud import Catalogues
 from dovetail.ports.objects import MetadataChange, NodeClaims, NodePools, PoolStatus
 
 SHOWN_SECONDS = 0.5  # until the cache is asked again whether it shows our write
+LEFT_ALONE_SECONDS = 10.0  # at most
 
 
 class PoolUpkeep:
@@ -33,7 +35,7 @@ class PoolUpkeep:
         self.pools, self.claims, self.now = pools, claims, now
         self.statuses = PoolStatuses(catalogues, now)
         self.stamps = LastAnswer(STANDING_CLAIMS | POOLS, _stamps)
-        self.written: dict[str, int] = {}  # pool UID -> version of our last write
+        self.written: dict[str, tuple[int, float]] = {}  # pool UID -> version of our last write, and how long it counts
 
     async def look(self, snapshot: Snapshot) -> Look[Write]:
         """The writes that are due, and when a pool's status may change."""
@@ -43,7 +45,8 @@ class PoolUpkeep:
             pool, wanted = snapshot.pools[name], statuses.get(name)
             if not stamps.claims and not stamps.pool and wanted is None:
                 continue
-            if int(pool.resource_version or 0) < self.written.get(pool.uid, 0):
+            version, until = self.written.get(pool.uid, (0, 0.0))
+            if int(pool.resource_version or 0) < version and self.now() < until:
                 again = earliest(again, self.now() + SHOWN_SECONDS)
                 continue
             writes.append(partial(self._write, pool, stamps, wanted or PoolWrites(), snapshot))
@@ -59,7 +62,7 @@ class PoolUpkeep:
         if written is not None and (stamps.pool or record):
             written = await self.pools.patch(written, MetadataChange(annotations={**dict(stamps.pool), **record}))
         if written is not None:
-            self.written[pool.uid] = int(written.resource_version or 0)
+            self.written[pool.uid] = int(written.resource_version or 0), self.now() + LEFT_ALONE_SECONDS
 
     async def _write_status(self, pool: NodePool, wanted: PoolWrites) -> NodePool | None:
         if wanted.usage is None and wanted.conditions is None:

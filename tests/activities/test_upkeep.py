@@ -139,6 +139,23 @@ async def test_a_pool_is_left_alone_until_the_cache_shows_our_write() -> None:
     assert (stale.due, stale.again, fresh) == ([], world.clock + 0.5, [])
 
 
+async def test_a_pool_of_a_restored_server_is_kept_up_although_its_version_is_lower_than_our_last_write() -> None:
+    """NPL-10: it would stand still until the cluster has caught up with its own past."""
+    world, pool = World(), replace(a_pool(hash="123"), resource_version="5000")
+    pools = Pools(pool)
+    task = PoolUpkeep(pools, FakeClaims(world), ReadyClass(), world.now)
+    for write in (await task.look(seen(world, pool))).due:
+        await write()
+
+    restored = replace(pool, resource_version="1000")
+    pools.pools["pool"] = restored
+    world.clock += 10.0
+    for write in (await task.look(seen(world, restored))).due:
+        await write()
+
+    assert pools.pools["pool"].annotations[names.NODE_POOL_HASH] == "123"
+
+
 async def said(task: NoticeUpkeep, world: World, snapshot: Snapshot) -> list[tuple[str, str, str]]:
     before = len(world.notices)
     for write in (await task.look(snapshot)).due:

@@ -101,7 +101,14 @@ async def test_a_claim_whose_marks_are_taken_off_is_tagged_again_at_once_but_not
             return replace(claim, resource_version=str(int(claim.resource_version) + 1))
 
     claim, claims = replace(await joined(stage), resource_version="9"), Versioned()
-    tagging = Tagging(stage.adapter.calls, stage.adapter.inventory, "dovetail", claims)  # type: ignore[arg-type]
+    now = [1000.0]
+    tagging = Tagging(
+        stage.adapter.calls,
+        stage.adapter.inventory,
+        "dovetail",
+        claims,  # type: ignore[arg-type]
+        clock=lambda: now[0],
+    )
 
     await tagging.keep([claim])
     await tagging.keep([claim])
@@ -110,3 +117,6 @@ async def test_a_claim_whose_marks_are_taken_off_is_tagged_again_at_once_but_not
     await tagging.keep([replace(claim, resource_version="11")])
 
     assert len(claims.written) == len(stage.calls("CreateTags")) == 2
+    now[0] += 10.0
+    await tagging.keep([replace(claim, resource_version="3")])
+    assert len(claims.written) == 3, "a restored API server shows version 12 much later"

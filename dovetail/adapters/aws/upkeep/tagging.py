@@ -23,6 +23,7 @@ from dovetail.ports.objects import MetadataChange, NodeClaims
 
 _FIRST_RETRY: Final = 1.0  # after a conflict, a refusal, or for an instance that EC2 does not show yet
 _LONGEST_RETRY: Final = 60.0
+_NOTED_SECONDS: Final = 10.0
 _AT_ONCE: Final = 20  # a burst of joining nodes shares its look-ups
 _ROUND_SECONDS: Final = 600.0
 SETTLED_SECONDS: Final = 5.0
@@ -41,14 +42,17 @@ class Tagging:
         self._cluster, self._claims = cluster, claims
         self._later: dict[str, float] = {}
         self._waited: dict[str, float] = {}
-        self._noted: dict[str, int] = {}  # from which version on a claim shows that it was tagged
+        # From which version on a claim shows that it was tagged, and until when that is waited for: a server that was
+        # restored from a backup shows lower ones for long.
+        self._noted: dict[str, tuple[int, float]] = {}
 
     async def keep(self, claims: Collection[NodeClaim]) -> float:
         """Tag what is not tagged; returns when to look again."""
         now = self._clock()
         untagged = [claim for claim in claims if lacks_tags(claim)]
-        late = {claim.uid for claim in untagged if _version(claim) < self._noted.get(claim.uid, 0)}
-        self._noted = {uid: version for uid, version in self._noted.items() if uid in late}
+        waited_for = {uid: version for uid, (version, until) in self._noted.items() if now < until}
+        late = {claim.uid for claim in untagged if _version(claim) < waited_for.get(claim.uid, 0)}
+        self._noted = {uid: noted for uid, noted in self._noted.items() if uid in late}
         wanting = [claim for claim in untagged if _has_settled(claim, now) and claim.uid not in late]
         known = {claim.uid for claim in wanting}
         self._later = {uid: at for uid, at in self._later.items() if at > now and uid in known}
@@ -95,7 +99,7 @@ class Tagging:
         if self._claims is not None:
             noted = await self._note(self._claims, claim)
             if noted is not None:
-                self._noted[claim.uid] = _version(noted)
+                self._noted[claim.uid] = _version(noted), self._clock() + _NOTED_SECONDS
 
     async def _note(self, claims: NodeClaims, claim: NodeClaim) -> NodeClaim | None:
         """Record on the claim that its instance is tagged; if others have changed it, once more on its new version."""
