@@ -80,7 +80,7 @@ class Evictor:
         match answer.outcome:
             case "evicted":
                 await self._accepted(pod, request)
-                return EvictionOutcome(leaving=True, accepted=True)
+                return EvictionOutcome(leaving=True, accepted=True, blocker=Blocker.POD_TERMINATES)
             case "blocked":
                 return _refused("a PDB blocks", f"evicting pod {pod.key} violates a PDB", Blocker.PDB_BLOCKS)
             case "unsupported":

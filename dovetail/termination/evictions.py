@@ -10,6 +10,8 @@ from typing import Final
 from dovetail.model.objects.judging import Judging, Unjudged
 from dovetail.model.pods import Pod
 from dovetail.model.rules.pod_rules import awaits_eviction, is_daemon, is_protected
+from dovetail.termination.deadline import tighter
+from dovetail.termination.timing import MINIMUM_DRAIN
 
 # Only the two built-in classes have priorities above 1,000,000,000, because users may not define such, so the number
 # says the class (TRM-15 names the class; admission sets a pod's priority from it).
@@ -76,8 +78,10 @@ class _Judged:
 
 
 def _judge(pod: Pod, deadline: float | None, forced: float | None, now: float) -> _Judged | None:
-    """How the pod leaves; None: it does not delay the drain."""
-    if not awaits_eviction(pod, now):
+    """How the pod leaves; None: it does not delay the drain. Nor does one that was made when all had to have left: by
+    then every scheduler has seen the taint, and its owner makes another as often as it goes."""
+    due = tighter(deadline, forced)
+    if not awaits_eviction(pod, now) or (due is not None and pod.created > due + MINIMUM_DRAIN):
         return None
     return _Judged(
         force=must_force(pod, deadline, now),

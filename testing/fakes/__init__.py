@@ -8,7 +8,7 @@ report, instances die.
 from testing.fakes.cloud import FakeCloud
 from testing.fakes.lookups import FakeLookups
 from testing.fakes.nodes import FakeClaims, FakeNodes
-from testing.fakes.pods import FakePods
+from testing.fakes.pods import FakePods, PodsMadeAnew
 from testing.fakes.ports import FakeNotices, join_ports, mark_ports, unlimited
 from testing.fakes.world import World
 
@@ -19,6 +19,7 @@ __all__ = [
     "FakeNodes",
     "FakeNotices",
     "FakePods",
+    "PodsMadeAnew",
     "World",
     "join_ports",
     "mark_ports",

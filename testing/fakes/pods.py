@@ -62,3 +62,18 @@ class FakePods:
         self.world.pods[pod.uid] = replace(pod, deleting_since=self.world.clock + after)
         if not self.lingers:
             self.world.at(self.world.clock + after, lambda: self.world.kill(pod))
+
+
+class PodsMadeAnew(FakePods):
+    """Pods whose template names their node: their ReplicaSet makes another there as soon as one leaves, until then."""
+
+    def __init__(self, world: World, until: float) -> None:
+        super().__init__(world)
+        self.until = until
+
+    def _end(self, pod: Pod, after: float) -> None:
+        super()._end(pod, after)
+        if self.world.clock > self.until:
+            return
+        made = self.world.version()
+        self.world.put(replace(pod, name=f"{pod.name}-{made}", uid=f"{pod.uid}-{made}", created=self.world.clock))

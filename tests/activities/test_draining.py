@@ -28,6 +28,7 @@ from testing.fakes import (
     FakeNodes,
     FakeNotices,
     FakePods,
+    PodsMadeAnew,
     World,
     unlimited,
 )
@@ -161,6 +162,18 @@ async def test_a_pod_that_appears_during_the_drain_is_evicted_too(stage: Stage) 
     await stage.run()
 
     assert stage.evictions() == ["late"]
+
+
+async def test_pods_that_are_made_anew_on_the_node_hold_it_no_longer_than_its_deadline(stage: Stage) -> None:
+    """TRM-13. Every other pod has its whole time until then."""
+    stage.drain.pods = stage.drain.evictor.pods = PodsMadeAnew(stage.world, until=START + 200.0)
+    stage.holds(a_pod("other"), a_pod("web"))
+    stage.world.at(START + 20.0, lambda: stage.world.put(a_pod("late", created=START + 20.0)))
+
+    assert await stage.run(deadline=START + 60.0) == DrainOutcome(message="drained")
+
+    assert START + 60.0 <= stage.world.clock <= START + 75.0
+    assert all(pod.created > START + 60.0 for pod in stage.world.pods.values())
 
 
 async def test_a_blocked_pod_is_asked_again_with_growing_pauses_and_named(stage: Stage) -> None:

@@ -32,7 +32,17 @@ from dovetail.model.values.time import format_time, time_or_none
 from dovetail.ports.failures import Forbidden, NotReadable, NotSeenYet, Postponed
 from dovetail.ports.objects import MetadataChange
 from dovetail.termination.ladder import DrainHold
-from testing.fakes import FakeClaims, FakeCloud, FakeLookups, FakeNodes, FakeNotices, FakePods, World, unlimited
+from testing.fakes import (
+    FakeClaims,
+    FakeCloud,
+    FakeLookups,
+    FakeNodes,
+    FakeNotices,
+    FakePods,
+    PodsMadeAnew,
+    World,
+    unlimited,
+)
 from tests.activities.test_departing import an_instance
 from tests.activities.test_draining import DEPARTURE, DRAINING, START, attached
 from tests.lifecycle.objects import a_joined_claim, a_joined_node, a_pod, is_now
@@ -557,6 +567,18 @@ async def test_a_person_forces_a_drain(stage: Stage) -> None:
     assert int(line[2]) >= 20
     assert names.DECISION not in stage.claim().annotations and stage.said("DrainDecided") == ["NodeClaim"]
     assert stage.said("DrainForced") == []
+
+
+@pytest.mark.parametrize("lasts", [1.0, 20.0])
+async def test_a_person_forces_a_drain_whose_pods_are_made_anew_on_the_node(stage: Stage, lasts: float) -> None:
+    """TRM-13, TRM-50. Those that were there have their own grace."""
+    stage.pods = PodsMadeAnew(stage.world, until=START + 900.0)
+    stage.pods.lasts = lasts
+    stage.world.put(a_pod("web"), a_pod("api"))
+    await decided(stage, "force")
+
+    assert stage.said("DrainDecided") == ["NodeClaim"]
+    assert START + 430.0 - 5 <= stage.world.clock <= START + 475.0 and stage.world.pods
 
 
 async def test_a_person_does_not_force_a_pod_that_asks_not_to_be_disrupted(stage: Stage) -> None:

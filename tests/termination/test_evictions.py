@@ -49,6 +49,19 @@ def test_a_pod_that_is_stuck_holds_nothing() -> None:
     assert plan_evictions((a_pod("a", deleting_since=NOW - 60.1),), None, NOW).waiting == ()
 
 
+@pytest.mark.parametrize(("deadline", "forced"), [(NOW - 10, None), (None, NOW - 10), (NOW + 500, NOW - 10)])
+def test_a_pod_that_was_made_when_all_had_to_have_left_holds_nothing(
+    deadline: float | None, forced: float | None
+) -> None:
+    """TRM-13. One that a scheduler may have bound before it saw the taint still counts."""
+    late, bound = a_pod("late", created=NOW - 6), a_pod("bound", created=NOW - 8)
+
+    found = plan_evictions((late, bound), deadline, NOW, forced)
+
+    assert names_of(found.waiting) == ["bound"]
+    assert names_of(plan_evictions((late, bound), None, NOW).waiting) == ["bound", "late"]
+
+
 @pytest.mark.parametrize(
     "pod",
     [
