@@ -82,6 +82,7 @@ KARPENTER_PLACEMENT: Final = placement_profiles.Profile(
     single_pod_claims=False,
     asks_again=False,
     daemons_are_company=False,
+    oversized_daemons_count=True,
 )
 
 KARPENTER: Final = Profile(

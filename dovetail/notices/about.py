@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Final, Literal
 
 from dovetail.model.nodes import Node, NodeClaim
-from dovetail.model.objects.workloads import Deployment
+from dovetail.model.objects.workloads import DaemonSet, Deployment
 from dovetail.model.pods import Pod
 from dovetail.model.pools import NodePool
 from dovetail.notices.notice import Notice
@@ -14,7 +14,7 @@ STANDING_WINDOW: Final = 900.0  # for a lasting state: repeated each quarter of 
 
 
 def notice_about(
-    subject: Pod | Node | NodeClaim | NodePool | Deployment,
+    subject: Pod | Node | NodeClaim | NodePool | Deployment | DaemonSet,
     reason: str,
     message: str,
     type: Literal["Normal", "Warning"] = "Normal",
@@ -24,7 +24,7 @@ def notice_about(
     """A notice that is not repeated for the usual two minutes; `distinct` as in `Notice`."""
     return Notice(
         kind=subject.__class__.__name__,
-        namespace=subject.namespace if isinstance(subject, Pod | Deployment) else "",
+        namespace=subject.namespace if isinstance(subject, Pod | Deployment | DaemonSet) else "",
         name=subject.name,
         uid=subject.uid,
         type=type,

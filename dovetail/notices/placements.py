@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import islice
 
 from dovetail.model.places.placements import Placement
 from dovetail.model.pods import Pod
@@ -9,7 +10,7 @@ from dovetail.model.pools import NodePool
 from dovetail.model.snapshot import Snapshot
 from dovetail.notices.about import STANDING_WINDOW, notice_about
 from dovetail.notices.decisions import no_compatible_types
-from dovetail.notices.faults import unjudged_notices
+from dovetail.notices.faults import MOST, unjudged_notices
 from dovetail.notices.notice import Notice
 from dovetail.notices.publishable import publishable
 from dovetail.notices.refusal_words import why
@@ -22,6 +23,7 @@ def placement_notices(snapshot: Snapshot, placement: Placement) -> Iterator[Noti
     """All notices of one pass: PLC-225 for existing nodes, PLC-226, PLC-227, and what could not be judged."""
     yield from refusal_notices(placement)
     yield from _crowded_pools(snapshot, placement)
+    yield from _oversized(snapshot, placement)
     yield from _nominations(snapshot, placement)
     for empty in placement.empty_pools:
         yield publishable(snapshot, no_compatible_types(empty.pool, empty.because_of_min_values))
@@ -76,6 +78,19 @@ def _crowded(pool: NodePool, daemon_sets: tuple[str, ...], pods: list[str]) -> N
     whom = f"pod {pods[0]}" if len(pods) == 1 else f"{len(pods)} pods, {min(pods)} among them,"
     message = f"No instance type holds {whom} beside DaemonSets {named}; without these some would"
     return notice_about(pool, "DaemonSetsLeaveNoRoom", message, "Warning", distinct=named)
+
+
+def _oversized(snapshot: Snapshot, placement: Placement) -> Iterator[Notice]:
+    """PLQ-69: one for each DaemonSet that counts on no node of some pools, for its author to fix."""
+    pools: dict[str, list[str]] = {}
+    for name, pool in placement.oversized:
+        pools.setdefault(name, []).append(pool)
+    keys = {f"{item.namespace}/{item.name}": item for item in snapshot.daemon_sets.values()} if pools else {}
+    for name, where in islice(pools.items(), MOST):
+        if item := keys.get(name):
+            named = ", ".join(where[:MOST_NAMED])
+            message = f"No instance type of NodePools {named} holds its pod: no node of theirs keeps room for it"
+            yield replace(notice_about(item, "FitsNoInstanceType", message, "Warning"), window=STANDING_WINDOW)
 
 
 def _failed(pod: Pod, message: str) -> Notice:

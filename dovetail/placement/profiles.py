@@ -65,6 +65,8 @@ class Profile:
     asks_again: bool
     # PLQ-66: whether a DaemonSet's pod expected on a new node satisfies the affinity of pods that need it there.
     daemons_are_company: bool
+    # PLQ-69: whether a DaemonSet counts also where its pod has no room even on an empty node.
+    oversized_daemons_count: bool
 
 
 def _none_left(nodes: int) -> bool:
@@ -130,4 +132,5 @@ DOVETAIL = Profile(
     single_pod_claims=True,
     asks_again=True,
     daemons_are_company=True,
+    oversized_daemons_count=False,
 )

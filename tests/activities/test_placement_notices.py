@@ -5,13 +5,15 @@ from typing import get_args
 
 import pytest
 
+from dovetail.model.objects.workloads import DaemonSet
 from dovetail.model.places.placements import EmptyPool, IgnoredPod, Placement, PoolRefusal, Reason, RefusedPod
 from dovetail.model.snapshot import Snapshot
 from dovetail.notices.notice import Notice
 from dovetail.notices.placements import placement_notices
 from dovetail.telemetry.metrics.karpenters import provisioning as deciding_metrics
 from dovetail.telemetry.metrics.karpenters.provisioning import Decisions
-from tests.placement.builders import a_node, a_pod, a_pool
+from tests.placement import builders
+from tests.placement.builders import a_node, a_pod, a_pool, a_shape, placed
 
 POOL = a_pool()
 
@@ -112,6 +114,19 @@ def test_a_pool_whose_daemon_sets_leave_no_room_gets_one_notice_for_all_pods() -
     assert "3 pods, default/p0 among them," in many.message
     assert one.distinct == many.distinct != said(1, "ops/a", "ops/b").distinct
     assert said(1, *(f"ops/{n:02}" for n in range(12))).message.count("ops/") == 10
+
+
+def test_a_daemon_set_that_no_type_of_a_pool_holds_gets_a_notice() -> None:
+    """PLQ-69: its author reads it there; nobody else's pods wait."""
+    shape = replace(a_shape(), namespace="ops")
+    item = DaemonSet(name="big", namespace="ops", uid="uid-big", pod=a_pod("big", cpu="99", shape=shape))
+    world = builders.a_snapshot([a_pod("p")], daemon_sets={"ops/big": item}, pools=[a_pool("a"), a_pool("b")])
+
+    placement = placed(world)
+    [notice] = [each for each in placement_notices(world, placement) if each.kind == "DaemonSet"]
+    assert len(placement.new) == 1
+    assert (notice.namespace, notice.name, notice.uid, notice.reason) == ("ops", "big", "uid-big", "FitsNoInstanceType")
+    assert "NodePools b, a holds its pod" in notice.message
 
 
 def test_a_pods_wait_for_a_decision_is_counted_once(monkeypatch: pytest.MonkeyPatch) -> None:

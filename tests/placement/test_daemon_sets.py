@@ -69,7 +69,6 @@ def test_a_daemon_sets_port_is_taken_only_on_the_types_that_it_runs_on() -> None
     ("cpu", "daemon_sets", "blamed"),
     [
         ("16", {"a": "1"}, ("default/a",)),  # beside it nothing is left for the pod
-        ("1", {"a": "99"}, ("default/a",)),  # it fits nowhere itself
         ("99", {"a": "1"}, ()),  # no type has as much
         ("16", {"a": "1", "b": "1"}, ("default/a", "default/b")),
     ],
@@ -84,9 +83,49 @@ def test_daemon_sets_but_for_which_a_pod_would_fit_are_named(
     assert ("DaemonSets" in refused.pools[0].remedy) == bool(blamed)
 
 
+def _asking_for(device: str) -> DaemonSet:
+    daemon = _daemon_set("gpu")
+    return replace(daemon, pod=replace(daemon.pod, requests={**daemon.pod.requests, device: 1}))
+
+
+def test_a_daemon_set_that_fits_on_no_type_of_a_pool_counts_on_none_of_its_nodes() -> None:
+    """PLQ-69: its pods wait, and the kube-scheduler minds no other pod for them."""
+    pod, large = a_pod("p", cpu="3"), _daemon_set("large", "15")
+
+    assert _types([pod], _daemon_set("a", "99"), _daemon_set("b", "1")) == ["medium", "large", "huge"]
+    assert _types([pod], _asking_for("example.com/nothing")) == ["medium", "large", "huge"]
+    assert _types([a_pod("p")], large) == ["huge"]  # where there is a type for it, those that are too small are avoided
+    assert _types([pod], large, pools=[a_pool(requirements=(one_of(names.INSTANCE_TYPE, "large"),))]) == ["large"]
+
+
+def test_a_daemon_set_that_asks_for_a_device_counts_on_the_types_that_have_it() -> None:
+    """PLQ-69: for the other pods no dearer type is taken."""
+    gpu = replace(TYPES[3], name="gpu", capacity={**TYPES[3].capacity, "nvidia.com/gpu": 1})
+    types = [*TYPES[:3], gpu]
+
+    assert _types([a_pod("p", cpu="3")], _asking_for("nvidia.com/gpu"), types=types) == ["medium", "large", "gpu"]
+    assert _types([a_pod("p", cpu="16")], _asking_for("nvidia.com/gpu"), types=types) == []
+
+
+def test_a_daemon_set_whose_pod_a_node_could_not_hold_empty_keeps_no_room_of_it() -> None:
+    """PLQ-69: the node is as free as the kube-scheduler sees it."""
+    for daemon in (_daemon_set("large", "5"), _asking_for("nvidia.com/gpu")):
+        world = a_snapshot([a_pod("p", cpu="4")], [a_node("n1", cpu="4")], daemon_sets={"d": daemon})
+
+        assert list(placed(world).existing) == ["n1"]
+        assert placed(world, PlacementSettings(profile=KARPENTER_PLACEMENT)).existing == {}
+
+
+def test_karpenter_makes_no_node_beside_a_daemon_set_that_fits_nowhere() -> None:
+    settings = PlacementSettings(profile=KARPENTER_PLACEMENT)
+    (refused,) = placed(a_snapshot([a_pod("p")], daemon_sets={"a": _daemon_set("a", "99")}), settings).refused
+
+    assert refused.pools[0].daemon_sets == ("default/a",)
+
+
 def test_a_daemon_set_that_runs_elsewhere_is_not_blamed() -> None:
     """On the type that would do, only the other one runs."""
-    on_small = _daemon_set("small", "99", terms=ON_SMALL)
+    on_small = _daemon_set("small", "2", terms=ON_SMALL)
     made = {"small": on_small, "all": _daemon_set("all", "1")}
     (refused,) = placed(a_snapshot([a_pod("p", cpu="16")], daemon_sets=made)).refused
 

@@ -13,6 +13,7 @@ from dovetail.model.scheduling.taints import Taint
 from dovetail.model.values.resources import parse_resources
 from dovetail.placement.place_pods import simulate
 from tests.placement.builders import (
+    TYPES,
     a_bound_pod,
     a_node,
     a_pod,
@@ -181,12 +182,15 @@ def test_what_a_node_does_not_list_cannot_be_overdrawn(by: str) -> None:
     assert _takers([*there, too_much], a_node("n1"), daemon_sets=daemons) == []
 
 
-def test_nothing_fits_on_a_type_that_a_daemon_set_overdraws_in_anything() -> None:
+def test_nothing_fits_on_a_type_that_daemon_sets_overdraw_in_anything() -> None:
     """PLC-76, PLC-119: also a pod that asks for none of it."""
     pod = a_pod("d", cpu="100m")
-    daemon = DaemonSet(name="d", namespace="default", pod=replace(pod, requests={**pod.requests, GPU: 1}))
+    asks = replace(pod, requests={**pod.requests, GPU: 1})
+    two = {name: DaemonSet(name=name, namespace="default", pod=asks) for name in ("d", "e")}
+    only = [replace(TYPES[0], capacity={**TYPES[0].capacity, GPU: 1})]
 
-    assert placed(a_snapshot([a_pod("p")], daemon_sets={"default/d": daemon})).new == ()
+    assert placed(a_snapshot([a_pod("p")], types=only, daemon_sets={"d": two["d"]})).new
+    assert placed(a_snapshot([a_pod("p")], types=only, daemon_sets=two)).new == ()
 
 
 @pytest.mark.parametrize(("limit", "new"), [("6", 0), ("12", 1)])

@@ -37,6 +37,12 @@ WARNINGS: Final = (
         "lower what they request, keep them off these nodes, or allow larger types",
     ),
     Said(
+        "FitsNoInstanceType",
+        "DaemonSet",
+        "no instance type of a NodePool whose nodes it selects has the room or the device that its pod asks for",
+        "lower what it requests, or have it select the nodes that it is for",
+    ),
+    Said(
         "InsufficientCapacityError",
         "NodeClaim",
         "the cloud has none of the types in the zones asked for",

@@ -143,6 +143,7 @@ class Placement:
     refused: tuple[RefusedPod, ...] = ()
     ignored: tuple[IgnoredPod, ...] = ()
     empty_pools: tuple[EmptyPool, ...] = ()
+    oversized: tuple[tuple[str, str], ...] = ()  # DaemonSets that no type of a NodePool holds, with the pool
     by_zone: Mapping[str, int] = field(default_factory=dict)  # PLC-232: pending pods by the zone that they are bound to
     unjudged: tuple[Unjudged, ...] = ()  # objects that were set aside
     complete: bool = True  # False: the time was up; pods not reached are refused as such (PLQ-23)

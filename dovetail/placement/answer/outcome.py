@@ -60,6 +60,7 @@ def _placement(run: Pass, since: Progress, new: list[NewNode], refused: list[Ref
         refused=tuple(refused),
         ignored=index.ignored,
         empty_pools=tuple(index.empty_pools),
+        oversized=tuple((name, template.pool.name) for template in index.templates for name in template.oversized),
         by_zone=run.by_zone,
         complete=run.complete,
         unjudged=index.judging.found,

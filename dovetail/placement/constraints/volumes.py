@@ -120,7 +120,7 @@ def _of_claim(claim: VolumeClaim, snapshot: Snapshot) -> list[RequirementSet]:
     found = _class_of(claim, snapshot)
     if found is None:
         raise VolumeLookupError(f"storage class {claim.storage_class} not found")
-    places = [from_expressions(term) for term in found.topologies]
+    places: list[RequirementSet] = [from_expressions(term) for term in found.topologies]
     if not claim.selected_node:
         return places
     # The kube-scheduler binds the pod to no other node, also where this one is gone (PLQ-68).

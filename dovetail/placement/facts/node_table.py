@@ -24,7 +24,7 @@ from dovetail.model.scheduling.requirements import (
 )
 from dovetail.model.scheduling.taints import Taint, untolerated
 from dovetail.model.snapshot import Snapshot
-from dovetail.model.values.resources import Resources, total
+from dovetail.model.values.resources import Resources, fits, total
 from dovetail.placement.facts.cluster_nodes import ClusterNode, settling
 from dovetail.placement.facts.masks import mask_of
 from dovetail.placement.facts.moving_pods import sizes_of
@@ -98,14 +98,18 @@ class _Expected:
         self._daemons = daemons
         self._dimensions = dimensions
         self._keys = sorted({key for d in daemons for needs in d.alternatives for key in needs})
+        self._largest = {name: max(d.requests.get(name, 0) for d in daemons) for name in dimensions} if daemons else {}
         self._known: dict[tuple[object, ...], dict[str, int]] = {}
 
     def on(self, item: ClusterNode, table: "NodeTable", bit: int, pods: Sequence[Pod]) -> list[int]:
         """Amounts in the order of the dimensions."""
-        signature = (item.taints, tuple(item.labels.get(key) for key in self._keys))
+        small = not fits(self._largest, item.allocatable)
+        signature = (item.taints, tuple(item.labels.get(key) for key in self._keys), small and id(item.allocatable))
         expected = self._known.get(signature)
         if expected is None:
-            expected = self._known[signature] = expected_on_node(self._daemons, item.taints, table.label_set(bit))
+            expected = self._known[signature] = expected_on_node(
+                self._daemons, item.taints, table.label_set(bit), item.allocatable
+            )
         held = held_back(expected, total(pod.requests for pod in pods if is_daemon(pod) and not is_terminal(pod)))
         return [held.get(name, 0) for name in self._dimensions]
 

@@ -13,14 +13,17 @@ from dovetail.model.pods import HostPort, Pod, Toleration
 from dovetail.model.scheduling.requirements import RequirementSet, compatible
 from dovetail.model.scheduling.taints import Taint, untolerated
 from dovetail.model.snapshot import Snapshot
-from dovetail.model.values.resources import Resources, total
+from dovetail.model.values.resources import CPU, EPHEMERAL_STORAGE, MEMORY, PODS, Resources, fits, total
 from dovetail.placement.facts.fit import Overhead
+from dovetail.placement.facts.masks import bits
 from dovetail.placement.facts.pod_needs import pod_requirements
 from dovetail.placement.facts.type_table import TypeTable
 from dovetail.placement.facts.within_reason import within_reason
 from dovetail.placement.settings import PlacementSettings
 
 PREFER_NO_SCHEDULE = Toleration(operator="Exists", effect="PreferNoSchedule")
+
+ORDINARY = frozenset({CPU, MEMORY, EPHEMERAL_STORAGE, PODS})  # what each node has some of
 
 DaemonRows = Callable[["Daemon", Sequence[int], Sequence[int]], int]
 
@@ -29,12 +32,14 @@ DaemonRows = Callable[["Daemon", Sequence[int], Sequence[int]], int]
 class Daemon:
     """One DaemonSet's representative: requests, ports, and one requirement set per or-ed node term.
 
-    `first` is the first term that counts; it moves only under Karpenter's profile (PLQ-7).
+    `first` is the first term that counts; it moves only under Karpenter's profile (PLQ-7). `oversized_counts`: also on
+    nodes that could not hold it.
     """
 
     name: str
     pod: Pod
     alternatives: tuple[RequirementSet, ...]
+    oversized_counts: bool
     first: int = 0
 
     @property
@@ -71,19 +76,21 @@ def daemons_of(snapshot: Snapshot, settings: PlacementSettings, judging: Judging
         pod = _representative(newest.get(item.uid, item.pod), item.pod)
         if pod.shape.uses_resource_claims and settings.ignore_dra:
             continue
-        daemon = judging.judge(item, "placement", _daemon, f"{item.namespace}/{item.name}", pod)
+        daemon = judging.judge(item, "placement", _daemon, f"{item.namespace}/{item.name}", pod, settings)
         if not isinstance(daemon, Unjudged):
             found.append(daemon)
     return found
 
 
-def _daemon(name: str, pod: Pod) -> Daemon:
+def _daemon(name: str, pod: Pod, settings: PlacementSettings) -> Daemon:
     shape = within_reason(pod.shape)
     alternatives = tuple(
         pod_requirements(replace(shape, required_terms=(term,) if term else ()), preferences=False)
         for term in shape.required_terms or ((),)
     )
-    return Daemon(name=name, pod=pod, alternatives=alternatives)
+    return Daemon(
+        name=name, pod=pod, alternatives=alternatives, oversized_counts=settings.profile.oversized_daemons_count
+    )
 
 
 def _rows_for(daemon: Daemon, requirements: RequirementSet, table: TypeTable, daemon_rows: DaemonRows) -> int:
@@ -95,19 +102,41 @@ def _rows_for(daemon: Daemon, requirements: RequirementSet, table: TypeTable, da
     return daemon_rows(daemon, suiting, table.type_rows)
 
 
+def _rows_with_room(daemon: Daemon, rows: int, of_pool: int, table: TypeTable) -> int:
+    """Without the rows that lack a device of the daemon's, and none if the pool has no row that holds it (PLQ-69).
+
+    A type that is only too small stays one to avoid, if there is a larger one.
+    """
+
+    def holds(row: int, wanted: Resources) -> bool:
+        number, group = table.rows[row]
+        return fits(wanted, table.types[number].groups[group][0])
+
+    if not any(holds(row, daemon.requests) for row in bits(rows & of_pool)):
+        return 0
+    devices = {name: amount for name, amount in daemon.requests.items() if amount and name not in ORDINARY}
+    return sum(1 << row for row in bits(rows) if holds(row, devices)) if devices else rows
+
+
 def overhead_groups(
     daemons: Sequence[Daemon],
     requirements: RequirementSet,
     taints: tuple[Taint, ...],
     table: TypeTable,
     daemon_rows: DaemonRows,
-) -> tuple[list[Overhead], list[int]]:
-    """Types with the same daemons form a group: the groups, and the group of each type (PLC-182c)."""
-    running = [
-        (daemon, _rows_for(daemon, requirements, table, daemon_rows))
-        for daemon in daemons
-        if untolerated(taints, daemon.pod.shape.tolerations) is None
-    ]
+) -> tuple[list[Overhead], list[int], tuple[str, ...]]:
+    """Types with the same daemons form a group: the groups, the group of each type (PLC-182c), and the daemons that
+    none of the pool's types holds."""
+    of_pool = table.rows_of(requirements)
+    running: list[tuple[Daemon, int]] = []
+    oversized: list[str] = []
+    for daemon in daemons:
+        if untolerated(taints, daemon.pod.shape.tolerations) is None:
+            wanted = _rows_for(daemon, requirements, table, daemon_rows)
+            rows = wanted if daemon.oversized_counts else _rows_with_room(daemon, wanted, of_pool, table)
+            running.append((daemon, rows))
+            if wanted & of_pool and not rows:
+                oversized.append(daemon.name)
     numbers: dict[tuple[int, ...], int] = {}
     groups: list[Overhead] = []
     group_of: list[int] = []
@@ -125,16 +154,19 @@ def overhead_groups(
                 )
             )
         group_of.append(number)
-    return groups, group_of
+    return groups, group_of, tuple(oversized)
 
 
-def expected_on_node(daemons: Sequence[Daemon], taints: tuple[Taint, ...], labels: RequirementSet) -> dict[str, int]:
-    """What the daemons request that a node with these effective taints and labels will run (PLC-182d)."""
+def expected_on_node(
+    daemons: Sequence[Daemon], taints: tuple[Taint, ...], labels: RequirementSet, room: Resources
+) -> dict[str, int]:
+    """What the daemons request that a node with these effective taints, labels and allocatable will run (PLC-182d)."""
     return total(
         daemon.requests
         for daemon in daemons
         if untolerated(taints, daemon.pod.shape.tolerations) is None
         and compatible(labels, daemon.alternatives[daemon.first])
+        and (daemon.oversized_counts or fits(daemon.requests, room))
     )
 
 

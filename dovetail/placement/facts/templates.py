@@ -109,6 +109,7 @@ class Template:
     reserved_rows: int  # rows of types with reserved capacity
     running: tuple[PodShape, ...] = ()  # pods of DaemonSets that will run on its nodes
     absent: tuple[PodShape, ...] = ()  # and of those that will not
+    oversized: tuple[str, ...] = ()  # DaemonSets whose pod none of its types holds
 
     def tolerated_by(self, shape: PodShape) -> bool:
         """Whether such a pod tolerates the taints of the pool's nodes, except startup taints (PLC-150), and finds there
@@ -165,7 +166,7 @@ class TemplateCompiler:
         rows, because_of_min_values = _survivors(table, start, settings)
         if not rows:
             return EmptyPool(pool=pool.name, because_of_min_values=because_of_min_values)
-        overheads, overhead_of = overhead_groups(
+        overheads, overhead_of, oversized = overhead_groups(
             self._daemons, requirements, pool.template.taints, table, settings.profile.daemon_rows
         )
         limited: Resources = pool.limits or {}
@@ -183,6 +184,7 @@ class TemplateCompiler:
             reserved_rows=_reserved_rows(table),
             running=tuple(daemon.pod.shape for daemon in company if daemon.name in known),
             absent=tuple(daemon.pod.shape for daemon in company if daemon.name not in known),
+            oversized=oversized,
         )
 
 
