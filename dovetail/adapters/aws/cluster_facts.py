@@ -10,7 +10,7 @@ from typing import Final
 
 from dovetail.adapters.aws.cluster import VersionNow
 from dovetail.adapters.aws.settings import ClusterFacts
-from dovetail.ports.failures import Failure
+from dovetail.ports.failures import Permanent
 from dovetail.ports.raw_objects import RawObjects
 
 _log = logging.getLogger(__name__)
@@ -31,7 +31,7 @@ async def facts_of(services: RawObjects, version_now: VersionNow | None, given: 
 async def _dns(services: RawObjects) -> str:
     try:
         service = await services.read(_DNS_SERVICE)
-    except Failure as failure:
+    except Permanent as failure:
         _log.warning("cannot read the cluster's DNS address: %s", failure)
         return ""
     address = str(((service or {}).get("spec") or {}).get("clusterIP") or "")
