@@ -588,6 +588,19 @@ async def test_a_class_that_cannot_be_read_says_so_on_itself(stage: Stage) -> No
         {"evictionSoft": {"memory.available": "5%"}},
         {"evictionSoft": {"memory.available": "5%"}, "evictionSoftGracePeriod": {"nodefs.available": "1m"}},
         {"maxPods": -1},
+        {"podPidsLimit": "x"},
+        {"podPidsLimit": 2**63},
+        {"maxPods": 1.5},
+        {"maxPods": True},
+        {"failSwapOn": "false"},
+        {"clusterDomain": 5},
+        {"shutdownGracePeriod": 30},
+        {"shutdownGracePeriod": "soon"},
+        {"clusterDNS": "10.0.0.10"},
+        {"systemReserved": "cpu=100m"},
+        {"kubeReserved": {"cpu": 1}},
+        {"featureGates": {"X": "true"}},
+        {"tracing": []},
     ],
     ids=json.dumps,
 )
@@ -596,6 +609,27 @@ async def test_a_kubelet_that_would_not_start_is_refused(stage: Stage, kubelet: 
     await stage.with_class(kubelet=kubelet)
 
     assert stage.classes.condition("ValidationSucceeded") == ("False", "InvalidKubeletConfiguration")
+    assert await types(stage), "and its nodes are sized without it"
+
+
+async def test_a_kubelet_has_the_fields_of_kubernetes_1_37_with_their_types(stage: Stage) -> None:
+    """AWS-23."""
+    await stage.with_class(
+        kubelet={
+            "failCgroupV1": True,
+            "defaultPodSysctls": {"net.core.somaxconn": "1024"},
+            "podPidsLimit": 2**40,
+            "shutdownGracePeriod": "1m30s",
+            "featureGates": {"X": True},
+            "memoryThrottlingFactor": 1,
+            "tlsCurvePreferences": [29],
+            "reservedMemory": [{"numaNode": 0, "limits": {"memory": "1Gi"}}],
+            "memorySwap": {"swapBehavior": "NoSwap"},
+            "clusterDNS": None,
+        }
+    )
+
+    assert stage.classes.condition("ValidationSucceeded") == ("True", "ValidationSucceeded")
 
 
 async def test_a_reservation_of_an_unknown_kind_is_left_out(stage: Stage) -> None:

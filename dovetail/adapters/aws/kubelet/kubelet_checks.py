@@ -12,139 +12,11 @@ from dovetail.adapters.aws.kubelet.formula_language import read_formula
 from dovetail.adapters.aws.kubelet.formula_values import FormulaError
 from dovetail.adapters.aws.kubelet.formulas import FormulaInputs, WrittenFormula, formulas_in, is_quantity, resolved
 from dovetail.adapters.aws.node_class.conditions import Verdict, false
+from dovetail.adapters.aws.node_class.kubelet_fields import misfits
 from dovetail.adapters.aws.node_class.node_class import NodeClass
 from dovetail.adapters.aws.resources.image_families import FAMILIES
 from dovetail.model.values.durations import DurationError, parse_nanoseconds
 
-# KubeletConfiguration of kubelet.config.k8s.io/v1beta1, Kubernetes 1.36.
-_FIELDS: Final = frozenset(
-    [
-        "address",
-        "allowedUnsafeSysctls",
-        "authentication",
-        "authorization",
-        "cgroupDriver",
-        "cgroupRoot",
-        "cgroupsPerQOS",
-        "clusterDNS",
-        "clusterDomain",
-        "configMapAndSecretChangeDetectionStrategy",
-        "containerLogMaxFiles",
-        "containerLogMaxSize",
-        "containerLogMaxWorkers",
-        "containerLogMonitorInterval",
-        "containerRuntimeEndpoint",
-        "contentType",
-        "cpuCFSQuota",
-        "cpuCFSQuotaPeriod",
-        "cpuManagerPolicy",
-        "cpuManagerPolicyOptions",
-        "cpuManagerReconcilePeriod",
-        "crashLoopBackOff",
-        "enableContentionProfiling",
-        "enableControllerAttachDetach",
-        "enableDebugFlagsHandler",
-        "enableDebuggingHandlers",
-        "enableProfilingHandler",
-        "enableServer",
-        "enableSystemLogHandler",
-        "enableSystemLogQuery",
-        "enforceNodeAllocatable",
-        "eventBurst",
-        "eventRecordQPS",
-        "evictionHard",
-        "evictionMaxPodGracePeriod",
-        "evictionMinimumReclaim",
-        "evictionPressureTransitionPeriod",
-        "evictionSoft",
-        "evictionSoftGracePeriod",
-        "failSwapOn",
-        "featureGates",
-        "fileCheckFrequency",
-        "hairpinMode",
-        "healthzBindAddress",
-        "healthzPort",
-        "httpCheckFrequency",
-        "imageGCHighThresholdPercent",
-        "imageGCLowThresholdPercent",
-        "imageMaximumGCAge",
-        "imageMinimumGCAge",
-        "imagePullCredentialsVerificationPolicy",
-        "imageServiceEndpoint",
-        "iptablesDropBit",
-        "iptablesMasqueradeBit",
-        "kernelMemcgNotification",
-        "kubeAPIBurst",
-        "kubeAPIQPS",
-        "kubeReserved",
-        "kubeReservedCgroup",
-        "kubeletCgroups",
-        "localStorageCapacityIsolation",
-        "logging",
-        "makeIPTablesUtilChains",
-        "maxOpenFiles",
-        "maxParallelImagePulls",
-        "maxPods",
-        "memoryManagerPolicy",
-        "memoryReservationPolicy",
-        "memorySwap",
-        "memoryThrottlingFactor",
-        "mergeDefaultEvictionSettings",
-        "nodeLeaseDurationSeconds",
-        "nodeStatusMaxImages",
-        "nodeStatusReportFrequency",
-        "nodeStatusUpdateFrequency",
-        "oomScoreAdj",
-        "podCIDR",
-        "podLogsDir",
-        "podPidsLimit",
-        "podsPerCore",
-        "port",
-        "preloadedImagesVerificationAllowlist",
-        "protectKernelDefaults",
-        "providerID",
-        "qosReserved",
-        "readOnlyPort",
-        "registerNode",
-        "registerWithTaints",
-        "registryBurst",
-        "registryPullQPS",
-        "reservedMemory",
-        "reservedSystemCPUs",
-        "resolvConf",
-        "rotateCertificates",
-        "runOnce",
-        "runtimeRequestTimeout",
-        "seccompDefault",
-        "serializeImagePulls",
-        "serverTLSBootstrap",
-        "showHiddenMetricsForVersion",
-        "shutdownGracePeriod",
-        "shutdownGracePeriodByPodPriority",
-        "shutdownGracePeriodCriticalPods",
-        "singleProcessOOMKill",
-        "staticPodPath",
-        "staticPodURL",
-        "staticPodURLHeader",
-        "streamingConnectionIdleTimeout",
-        "syncFrequency",
-        "systemCgroups",
-        "systemReserved",
-        "systemReservedCgroup",
-        "tlsCertFile",
-        "tlsCipherSuites",
-        "tlsCurvePreferences",
-        "tlsMinVersion",
-        "tlsPrivateKeyFile",
-        "topologyManagerPolicy",
-        "topologyManagerPolicyOptions",
-        "topologyManagerScope",
-        "tracing",
-        "userNamespaces",
-        "volumePluginDir",
-        "volumeStatsAggPeriod",
-    ]
-)
 # What AL2, Bottlerocket and Windows can pass on; AL2023 hands the whole object to the kubelet.
 _COMMON: Final = frozenset(
     {
@@ -181,7 +53,8 @@ _SHARES: Final = ("imageGCHighThresholdPercent", "imageGCLowThresholdPercent")
 def kubelet_verdict(node_class: NodeClass, *, expressions: bool) -> Verdict | None:
     """The refusal, or None. `expressions`: the gate that allows formulas in place of numbers."""
     kubelet = node_class.kubelet
-    problems = list(_problems(kubelet))
+    wrong = sorted(misfits(node_class.spec.kubelet or {}).items())
+    problems = [f"spec.kubelet.{field}: {words}" for field, words in wrong] or list(_problems(kubelet))
     if problems:
         return false("InvalidKubeletConfiguration", "; ".join(problems))
     formulas = list(formulas_in(kubelet))
@@ -232,8 +105,6 @@ def _dropped(family: str, kubelet: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _problems(kubelet: Mapping[str, Any]) -> Iterator[str]:
-    for field in sorted(set(kubelet) - _FIELDS):
-        yield f"spec.kubelet.{field}: unknown field"
     if "registerWithTaints" in kubelet:
         yield "spec.kubelet.registerWithTaints: can't be set, the product sets it from the NodeClaim's taints"
     for field in ("systemReserved", "kubeReserved"):
@@ -285,7 +156,7 @@ def _soft(kubelet: Mapping[str, Any]) -> Iterator[str]:
 def _shares(kubelet: Mapping[str, Any]) -> Iterator[str]:
     for field in _SHARES:
         value = kubelet.get(field)
-        if value is not None and not (isinstance(value, int) and 0 <= value <= 100):
+        if value is not None and not 0 <= value <= 100:
             yield f"spec.kubelet.{field}: not a share between 0 and 100"
     high, low = (kubelet.get(field) for field in _SHARES)
     if isinstance(high, int) and isinstance(low, int) and high <= low:

@@ -11,6 +11,7 @@ from typing import Any, Final, NamedTuple
 
 from dovetail.adapters.aws import names
 from dovetail.adapters.aws.node_class.conditions import why_not_ready
+from dovetail.adapters.aws.node_class.kubelet_fields import misfits
 from dovetail.adapters.kubernetes_json.parsing.class_hashes import ami_family, ec2_node_class_hash
 from dovetail.api.aws.ec2_node_class import RESERVED_TAGS, EC2NodeClass, EC2NodeClassSpec
 from dovetail.api.aws.ec2_node_class_status import EC2NodeClassStatus
@@ -67,8 +68,10 @@ class NodeClass:
 
     @property
     def kubelet(self) -> Json:
-        """spec.kubelet."""
-        return dict(self.spec.kubelet or {})
+        """spec.kubelet, less what no kubelet could read: until that is put right, nothing is launched with it."""
+        given = self.spec.kubelet or {}
+        wrong = misfits(given)
+        return {field: value for field, value in given.items() if field not in wrong}
 
     @property
     def alias_version(self) -> str:
