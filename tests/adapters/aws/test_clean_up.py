@@ -1,8 +1,11 @@
 """What is idle is deleted, and only that (AWS-85, AWS-111): upstream deletes templates after two minutes and makes them
 again."""
 
+import pytest
+
 from dovetail.adapters.aws.resources.instance_profiles import Profiles
 from dovetail.adapters.aws.upkeep.clean_up import CleanUp
+from dovetail.ports.cloud import LaunchRefused
 from testing.aws_worlds import a_claim
 from tests.adapters.aws.conftest import Stage
 
@@ -19,31 +22,79 @@ class Later:
         return self.start + self.hours * HOUR
 
 
-async def test_a_template_is_deleted_after_a_day_without_a_launch_and_not_before(stage: Stage) -> None:
-    """AWS-85, decision 18: equal launches of a day cost one template."""
+def clean_up_of(stage: Stage, later: Later) -> CleanUp:
+    adapter = stage.adapter
+    return CleanUp(
+        adapter.calls, adapter.settings, Profiles(adapter.calls, adapter.settings, later), adapter.templates, later
+    )
+
+
+def in_use(stage: Stage) -> frozenset[str]:
+    return frozenset({stage.classes.objects["default"]["status"]["instanceProfile"]})
+
+
+async def test_a_template_is_deleted_after_an_hour_without_a_launch_and_not_before(stage: Stage) -> None:
+    """AWS-85, decision 18: equal launches of an hour cost one template, and those of labels that never come again do
+    not fill the account's quota of five thousand."""
     await stage.with_class()
     await stage.launched(a_claim())
-    adapter, later = stage.adapter, Later(stage)
-    profiles = Profiles(adapter.calls, adapter.settings, later)
-    clean_up = CleanUp(adapter.calls, adapter.settings, profiles, adapter.templates, later)
-    used = frozenset({stage.classes.objects["default"]["status"]["instanceProfile"]})
-    deleted = []
-    for hours in (0.6, 12.0, 23.0, 25.0):
+    later = Later(stage)
+    clean_up, deleted = clean_up_of(stage, later), []
+    for hours in (0.6, 0.9, 1.2):
         later.hours = hours
-        await clean_up.round(used)
+        await clean_up.round(in_use(stage))
         deleted.append(len(stage.calls("DeleteLaunchTemplate")))
 
-    assert deleted[:3] == [0, 0, 0]
-    assert deleted[3] == len(stage.calls("CreateLaunchTemplate")) > 0
+    assert deleted[:2] == [0, 0]
+    assert deleted[2] == len(stage.calls("CreateLaunchTemplate")) > 0
     assert stage.calls("DeleteInstanceProfile") == []
+
+
+async def test_where_the_account_may_have_no_more_templates_idle_ones_make_room_at_once(stage: Stage) -> None:
+    """AWS-85: the quota is that of all programs of the account, and no launch would succeed before the next round."""
+    await stage.with_class()
+    await stage.launched(a_claim())
+    later = Later(stage)
+    clean_up = clean_up_of(stage, later)
+    later.hours = 0.2
+    await clean_up.round(in_use(stage))
+    before = len(stage.calls("DeleteLaunchTemplate"))
+    full = {"op": "CreateLaunchTemplate", "code": "LaunchTemplateLimitExceeded", "status": 400, "times": 1}
+    stage.patch(fail=[full])
+    labels = {"karpenter.sh/nodepool": "default", "team.example/job": "job-1"}
+
+    refused = await stage.launch(a_claim(name="job-1", labels=labels))
+    await clean_up.round(in_use(stage))
+
+    assert isinstance(refused, LaunchRefused)
+    assert (before, len(stage.calls("DeleteLaunchTemplate")) > 0) == (0, True)
+    await stage.launched(a_claim(name="job-1", labels=labels))
+
+
+async def test_a_round_deletes_a_hundred_templates_at_most_and_goes_on_a_minute_later(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """AWS-85: classes are not kept meanwhile, and EC2 takes five of these calls a second."""
+    monkeypatch.setattr("dovetail.adapters.aws.upkeep.clean_up._MOST", 1)
+    await stage.with_class()
+    await stage.launched(a_claim())
+    await stage.launched(a_claim(name="job-1", labels={"karpenter.sh/nodepool": "default", "team.example/job": "1"}))
+    made = len(stage.calls("CreateLaunchTemplate"))
+    later, deleted = Later(stage), []
+    clean_up = clean_up_of(stage, later)
+    for hours in (1.2, 1.21, 1.22, 1.24):
+        later.hours = hours
+        await clean_up.round(in_use(stage))
+        deleted.append(len(stage.calls("DeleteLaunchTemplate")))
+
+    assert made > 2 and deleted == [1, 1, 2, 3]
 
 
 async def test_an_instance_profile_that_no_class_names_is_deleted(stage: Stage) -> None:
     """AWS-111."""
     await stage.with_class()
-    adapter, later = stage.adapter, Later(stage)
-    profiles = Profiles(adapter.calls, adapter.settings, later)
-    clean_up = CleanUp(adapter.calls, adapter.settings, profiles, adapter.templates, later)
+    later = Later(stage)
+    clean_up = clean_up_of(stage, later)
     later.hours = 2.0
 
     await clean_up.round(frozenset())
@@ -55,9 +106,8 @@ async def test_an_instance_profile_that_no_class_names_is_deleted(stage: Stage) 
 async def test_profiles_are_looked_through_every_half_hour(stage: Stage) -> None:
     """AWS-111."""
     await stage.with_class()
-    adapter, later = stage.adapter, Later(stage)
-    profiles = Profiles(adapter.calls, adapter.settings, later)
-    clean_up = CleanUp(adapter.calls, adapter.settings, profiles, adapter.templates, later)
+    later = Later(stage)
+    clean_up = clean_up_of(stage, later)
     looked = []
     for hours in (0.0, 0.45, 0.55, 0.95, 1.1):
         later.hours = hours

@@ -33,6 +33,7 @@ class LaunchTemplates:
         self._known: dict[str, _Known] = {}
         self._under_way: dict[str, asyncio.Future[Any]] = {}
         self._making: dict[str, asyncio.Lock] = {}
+        self.full = False  # the account may have no more of them: its quota is all its programs' together
 
     async def once(self, name: str, work: Callable[[], Awaitable[T]]) -> T:
         """Look for a template and make it: callers who come in the meantime get the same answer.
@@ -71,6 +72,7 @@ class LaunchTemplates:
         self._making.pop(template.name, None)
         if isinstance(answer, Denied):
             if answer.code != TEMPLATE_EXISTS:
+                self.full |= answer.code.endswith("LimitExceeded")
                 return answer
             answer = {}
         self._keep(template.name, (answer.get("LaunchTemplate") or {}).get("LaunchTemplateId", ""))

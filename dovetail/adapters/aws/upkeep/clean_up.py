@@ -1,8 +1,9 @@
 """Deletes what was made for a deleted class, and profiles and templates that are no longer used (AWS-46, AWS-85,
 AWS-111).
 
-A template is idle when no launch has used it for a day. Upstream deletes idle ones every two minutes and makes them
-again for the next launch.
+A template is idle when no launch has used it for an hour, or for five minutes once the account may have no more: each
+set of labels has its own, and a day of jobs that are labelled one by one would fill the quota. Upstream deletes idle
+ones every two minutes and makes them again for the next launch.
 """
 
 import logging
@@ -24,8 +25,11 @@ from dovetail.model.values.json import Json
 
 _log = logging.getLogger(__name__)
 
-IDLE_SECONDS: Final = 24 * 3600.0
+IDLE_SECONDS: Final = 3600.0
+_IDLE_WHEN_FULL: Final = 300.0
 ROUND_SECONDS: Final = 1800.0
+_SOON_SECONDS: Final = 60.0
+_MOST: Final = 100  # deletes of a round, which holds up the upkeep of classes
 
 
 class CleanUp:
@@ -41,7 +45,7 @@ class CleanUp:
     ) -> None:
         self._calls, self._settings, self._clock = calls, settings, clock
         self._profiles, self._templates = profiles, templates
-        self._next = clock() + ROUND_SECONDS
+        self._next, self._soon = clock() + ROUND_SECONDS, clock()
 
     async def of_class(self, node_class: NodeClass) -> None:
         await self._profiles.delete_all(node_class)
@@ -49,21 +53,27 @@ class CleanUp:
             await self._delete(row["LaunchTemplateName"])
 
     async def round(self, used_profiles: frozenset[str]) -> float:
-        """Twice an hour: profiles and templates that are no longer used. Returns the time of the next round."""
-        now = self._clock()
-        if now < self._next:
+        """Twice an hour, and soon where templates are too many: profiles and templates that are no longer used. Returns
+        the time of the next round."""
+        now, full = self._clock(), self._templates.full
+        if now < (self._soon if full else self._next):
             return self._next
-        self._next = now + ROUND_SECONDS
+        self._templates.full = False
+        self._soon, self._next = now + _SOON_SECONDS, now + ROUND_SECONDS
         gone = await self._profiles.collect(used_profiles)
         if gone:
             _log.info("deleted instance profiles that nothing uses: %s", ", ".join(gone))
-        used = self._templates.used_since(now - IDLE_SECONDS)
+        since = now - (_IDLE_WHEN_FULL if full else IDLE_SECONDS)
+        used, idle = self._templates.used_since(since), list[tuple[float, str]]()
         for row in await self._templates_with(names.CLUSTER_TAG, self._settings.cluster):
-            name: str = row["LaunchTemplateName"]
             made: Any = row.get("CreateTime")
-            old = isinstance(made, datetime) and now - made.timestamp() > IDLE_SECONDS
-            if old and name not in used:
-                await self._delete(name)
+            at = made.timestamp() if isinstance(made, datetime) else now
+            if at < since and row["LaunchTemplateName"] not in used:
+                idle.append((at, row["LaunchTemplateName"]))
+        for _, name in sorted(idle)[:_MOST]:
+            await self._delete(name)
+        if len(idle) > _MOST:
+            self._next, self._templates.full = self._soon, full
         return self._next
 
     async def _templates_with(self, key: str, value: str) -> list[Json]:
