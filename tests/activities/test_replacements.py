@@ -339,7 +339,7 @@ async def test_a_replacement_is_announced_with_the_reason_that_it_is_made_for() 
         ({}, 600.0, True),
         ({}, 500.0, False),  # called off, or undone for another reason
         ({"provider_id": ""}, 600.0, False),  # a shortage
-        ({"annotations": {names.PLAN: "plan/0", names.NODE_POOL_HASH: "6"}}, 600.0, False),  # the template is another since
+        ({"annotations": {names.PLAN: "plan/0", names.NODE_POOL_HASH: "6"}}, 600.0, False),  # of another template
         ({"conditions": (Condition(type=names.INITIALIZED_CONDITION, status="True"),)}, 600.0, False),
     ],
 )
