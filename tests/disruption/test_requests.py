@@ -2,14 +2,17 @@
 
 from typing import Any
 
+import pytest
+
 from dovetail.disruption.choose import Decision, decide
 from dovetail.disruption.rounds import never
 from dovetail.disruption.settings import DisruptionSettings
 from dovetail.messages.plans import DisruptionPlan
 from dovetail.model import names
+from dovetail.model.objects.workloads import PodDisruptionBudget
 from dovetail.model.pools import Budget
 from dovetail.model.snapshot import Snapshot
-from testing.disruption_worlds import Pair, a_pair, a_pod, a_pool, a_world, condition
+from testing.disruption_worlds import Pair, a_pair, a_pdb, a_pod, a_pool, a_world, condition
 
 ASKED = {"annotations": {names.REPLACE: "a bad disk", names.REPLACE_BY: "alice"}}
 QUIET: Any = {"consolidate_after": None}
@@ -119,3 +122,25 @@ def test_at_once_alone_asks_for_nothing() -> None:
 def test_at_once_is_held_by_a_pause() -> None:
     paused = a_pool(**QUIET, annotations={names.PAUSED: "disruption"})
     assert taken(decided(a_world([a_pair("n2", claim=AT_ONCE)], [a_pod("n2", "5")], pools=[paused]))) == []
+
+
+@pytest.mark.parametrize("asked", [ASKED, AT_ONCE])
+@pytest.mark.parametrize(
+    ("pdbs", "kept", "why"),
+    [
+        ([a_pdb("web", max_unavailable="0")], "", "Pdb prevents pod evictions (PodDisruptionBudget=[default/web])"),
+        ([a_pdb("web")], "", "Pdb prevents pod evictions (PodDisruptionBudget=[default/web])"),
+        ([], "true", 'Pod has "karpenter.sh/do-not-disrupt" annotation (Pod=default/web-1)'),
+    ],
+)
+def test_a_grace_period_does_not_let_it_pass_pods_that_may_not_leave(
+    asked: dict[str, Any], pdbs: list[PodDisruptionBudget], kept: str, why: str
+) -> None:
+    """Its deadline would end them at once, with no node for them. Drift may do that; a person has not meant it."""
+    pods = [a_pod("n2", "5", name="web-1", do_not_disrupt=kept or None), a_pod("n1", "5"), a_pod("n3", "5")]
+    pairs = three(termination_grace=40.0, **asked)
+    found = decided(a_world(pairs, pods, pools=[a_pool(**QUIET)], pdbs=pdbs))
+
+    assert taken(found) == []
+    said = {(each.kind, each.name, each.reason, each.message) for each in found.notices}
+    assert ("NodeClaim", "claim-n2", "DisruptionBlocked", why) in said
