@@ -315,6 +315,28 @@ class TestRendering:
         assert not read_settings(variables_of(pod_of(helm.rendered(NAMED)))).moves
         assert not [one for one in helm.rendered(NAMED) if one["metadata"]["name"] == "dovetail-moves"]
 
+    @pytest.mark.parametrize(
+        ("given", "key"),
+        [
+            ({"moves": {"enabled": True}}, "moves.enabled"),
+            ({"dovetail": {"placementPolicy": "Cost"}}, "dovetail.costKeepPlaces"),
+            (
+                {"settings": {"featureGates": {"podDeletionCostManagement": True}}},
+                "settings.featureGates.podDeletionCostManagement",
+            ),
+        ],
+    )
+    def test_what_nothing_could_keep_the_worker_to_is_refused_by_its_name(
+        self, helm: Helm, given: dict[str, Any], key: str
+    ) -> None:
+        """Kubernetes 1.29 takes none of these policies, and the installation would fail at it half-way."""
+        done = helm.tried(given, "--kube-version", "1.29.3")
+        assert (done.returncode, f"{key}: set it to false; " in done.stderr) == (1, True), done.stderr
+        assert "needs Kubernetes 1.30, and this is v1.29.3" in done.stderr
+        policy = {"dovetail": {"placementPolicy": "Cost", "costKeepPlaces": False}}
+        older = [helm.rendered(policy, "--kube-version", "1.29.3"), helm.rendered(given, "--kube-version", "1.30.0")]
+        assert [any(one["kind"].startswith("ValidatingAdmission") for one in found) for found in older] == [False, True]
+
     def test_who_pauses_is_kept_to_it_where_the_api_server_can(self, helm: Helm) -> None:
         role, policy, binding, _ = yaml.safe_load_all((ROOT / "deploy/kubernetes/operators.yaml").read_text())
         objects = helm.rendered(NAMED)

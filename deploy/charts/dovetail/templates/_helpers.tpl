@@ -402,6 +402,15 @@ seccompProfile:
 {{- if has (int .Values.dovetail.apiPort) (list (int .Values.controller.metrics.port) (int .Values.controller.healthProbe.port)) -}}
 {{- fail "dovetail.apiPort: the same as controller.metrics.port or controller.healthProbe.port; each needs a port of its own" -}}
 {{- end -}}
+{{- if not (semverCompare ">=1.30.0-0" .Capabilities.KubeVersion.Version) -}}
+{{- $places := and (eq .Values.dovetail.placementPolicy "Cost") .Values.dovetail.costKeepPlaces -}}
+{{- $costs := .Values.settings.featureGates.podDeletionCostManagement -}}
+{{- range $key, $asked := dict "moves.enabled" .Values.moves.enabled "dovetail.costKeepPlaces" $places "settings.featureGates.podDeletionCostManagement" $costs -}}
+{{- if $asked -}}
+{{- fail (printf "%s: set it to false; the ValidatingAdmissionPolicy that keeps the worker to its right needs Kubernetes 1.30, and this is %s" $key $.Capabilities.KubeVersion.Version) -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
 {{- if lt (include "dovetail.grace" . | int) 40 -}}
 {{- fail (printf "terminationGracePeriodSeconds: %s is less than the 40 that a worker needs to end while Temporal is away" (include "dovetail.grace" .)) -}}
 {{- end -}}
