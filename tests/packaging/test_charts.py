@@ -192,6 +192,26 @@ class TestRendering:
         assert words in done.stderr, done.stderr
         assert "nil pointer" not in done.stderr
 
+    @pytest.mark.parametrize("number", [0, 999_999, 1_000_000, 12_345_678])
+    def test_a_large_number_reaches_the_worker_as_it_was_written(self, helm: Helm, number: int) -> None:
+        names = {
+            **{"claimsPerPod": "DOVETAIL_CLAIMS_PER_POD", "brakeLaunches": "DOVETAIL_BRAKE_LAUNCHES"},
+            **{"brakeDollarsPerHour": "DOVETAIL_BRAKE_DOLLARS_PER_HOUR", "nodeCost": "DOVETAIL_NODE_COST"},
+            "flightsMegabytes": "DOVETAIL_FLIGHTS_MEGABYTES",
+        }
+        given = {"dovetail": {**dict.fromkeys(names, number), "flightsMegabytes": number or 1}}
+        objects = helm.rendered(
+            {**given, "settings": {"reservedENIs": number}, "serviceMonitor": {"enabled": True, "sampleLimit": number}}
+        )
+
+        written = variables_of(pod_of(objects))
+        assert {key: written[name] for key, name in names.items()} == {k: str(v) for k, v in given["dovetail"].items()}
+        assert written["RESERVED_ENIS"] == str(number)
+        assert named(objects, "ServiceMonitor")["spec"].get("sampleLimit", 0) == number
+        fraction = helm.rendered({"dovetail": {"nodeCost": 0.05}, "settings": {"reservedENIs": "3"}})
+        assert variables_of(pod_of(fraction))["DOVETAIL_NODE_COST"] == "0.05"
+        assert variables_of(pod_of(fraction))["RESERVED_ENIS"] == "3"
+
     def test_files_of_secrets_are_where_the_variables_say(self, helm: Helm) -> None:
         for name in VARIANTS:
             for one in helm.rendered({**NAMED, **VARIANTS[name]}):

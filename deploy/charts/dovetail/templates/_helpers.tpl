@@ -140,7 +140,7 @@ terminateFirstDrift terminateFirstRepair draNVIDIAGPU draEFA
 {{- end }}
 {{- end -}}
 
-{{/* The settings. */}}
+{{/* The settings. A number is written by toJson: 1000000 of a file of values would come out as 1e+06, which is no whole number. */}}
 {{- define "dovetail.settingsEnv" -}}
 {{- $s := .Values.settings -}}
 {{- $d := .Values.dovetail -}}
@@ -152,7 +152,7 @@ terminateFirstDrift terminateFirstRepair draNVIDIAGPU draEFA
 - {name: INTERRUPTION_QUEUE, value: {{ $s.interruptionQueue | quote }}}
 - {name: ISOLATED_VPC, value: {{ $s.isolatedVPC | quote }}}
 - {name: VM_MEMORY_OVERHEAD_PERCENT, value: {{ $s.vmMemoryOverheadPercent | quote }}}
-- {name: RESERVED_ENIS, value: {{ $s.reservedENIs | quote }}}
+- {name: RESERVED_ENIS, value: {{ $s.reservedENIs | toJson | trimAll "\"" | quote }}}
 - {name: DISABLE_DRY_RUN, value: {{ $s.disableDryRun | quote }}}
 - {name: ENABLE_ZONAL_SHIFT, value: {{ $s.enableZonalShift | quote }}}
 - {name: AMI_REFRESH_INTERVAL, value: {{ $s.amiRefreshInterval | quote }}}
@@ -172,9 +172,9 @@ terminateFirstDrift terminateFirstRepair draNVIDIAGPU draEFA
 - {name: DOVETAIL_LISTEN_ADDRESS, value: "*"}
 - {name: DOVETAIL_PASS_LIMIT, value: {{ $d.passLimit | quote }}}
 - {name: DOVETAIL_SEARCH_LIMIT, value: {{ $d.searchLimit | quote }}}
-- {name: DOVETAIL_CLAIMS_PER_POD, value: {{ $d.claimsPerPod | quote }}}
-- {name: DOVETAIL_BRAKE_LAUNCHES, value: {{ $d.brakeLaunches | quote }}}
-- {name: DOVETAIL_BRAKE_DOLLARS_PER_HOUR, value: {{ $d.brakeDollarsPerHour | quote }}}
+- {name: DOVETAIL_CLAIMS_PER_POD, value: {{ $d.claimsPerPod | toJson | quote }}}
+- {name: DOVETAIL_BRAKE_LAUNCHES, value: {{ $d.brakeLaunches | toJson | quote }}}
+- {name: DOVETAIL_BRAKE_DOLLARS_PER_HOUR, value: {{ $d.brakeDollarsPerHour | toJson | quote }}}
 - {name: DOVETAIL_DRAIN_OWNER_SHARE, value: {{ $d.drainOwnerShare | quote }}}
 - {name: DOVETAIL_MOVES, value: {{ .Values.moves.enabled | quote }}}
 {{- with .Values.prometheus }}
@@ -190,11 +190,11 @@ terminateFirstDrift terminateFirstRepair draNVIDIAGPU draEFA
 - {name: PLACEMENT_POLICY, value: {{ $d.placementPolicy | quote }}}
 - {name: DOVETAIL_COST_SECONDS, value: {{ $d.costSeconds | quote }}}
 - {name: DOVETAIL_COST_WORTH, value: {{ $d.costWorth | quote }}}
-- {name: DOVETAIL_NODE_COST, value: {{ $d.nodeCost | quote }}}
+- {name: DOVETAIL_NODE_COST, value: {{ $d.nodeCost | toJson | quote }}}
 - {name: DOVETAIL_COST_KEEP_PLACES, value: {{ $d.costKeepPlaces | quote }}}
 - {name: DOVETAIL_RECORD, value: {{ $d.record | quote }}}
 - {name: DOVETAIL_FLIGHTS, value: {{ $d.flights | quote }}}
-- {name: DOVETAIL_FLIGHTS_MEGABYTES, value: {{ $d.flightsMegabytes | quote }}}
+- {name: DOVETAIL_FLIGHTS_MEGABYTES, value: {{ $d.flightsMegabytes | toJson | quote }}}
 - {name: DOVETAIL_API, value: {{ $d.api | quote }}}
 - {name: DOVETAIL_API_PORT, value: {{ $d.apiPort | quote }}}
 - {name: DOVETAIL_API_FROM, value: {{ join "," (ternary (list "0.0.0.0/0" "::/0") $d.apiFrom (and (ne .Values.cloud "aws") (empty $d.apiFrom))) | quote }}}
