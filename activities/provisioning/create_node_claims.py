@@ -41,24 +41,19 @@ from dovetail.ports.objects import NewClaim, NodeClaims, Notices
 from dovetail.telemetry.log import arrivals
 from dovetail.telemetry.metrics.karpenters.lifecycle import claim_created, is_first_attempt
 
-# What steps and people write on a claim that is there. A launch request in it would be a launch of anything.
-WRITTEN_LATER: Final = frozenset(
+# What planning writes on a claim beside its template's annotations. Anything else would be a stranger's, as a launch
+# request, which would launch anything, or a word that keeps the node.
+PLANNED: Final = frozenset(
     {
-        names.LAUNCH_REQUEST,
-        names.OWNER,
-        names.REST,
-        names.REST_REASON,
-        names.REST_BY,
-        names.INTERRUPTED,
-        names.TERMINATION_DEADLINE,
-        names.CLUSTER_UID_TAG,
-        names.CANCEL,
-        names.REPLACE,
-        names.REPLACE_NOW,
-        names.IMAGE,
-        names.STABLE_IMAGES,
-        names.TARGET,
-        *names.HOLD_ANNOTATIONS,
+        names.NODE_POOL_HASH,
+        names.NODE_POOL_HASH_VERSION,
+        names.MIN_VALUES_RELAXED,
+        names.DEVICE_DRIVERS,
+        names.PRICE_OVERLAY,
+        names.CAPACITY_OVERLAY,
+        names.KEEP_PLACES,
+        names.MOVED_FROM,
+        names.ASKS_AGAIN,
     }
 )
 
@@ -231,16 +226,30 @@ def _why_foreign(request: CreateRequest, proposed: ProposedNode, pool: NodePool 
     if pool is None:
         return None
     labels, template = dict(proposed.labels), pool.template
-    own = template.annotations
-    odd = [key for key, value in proposed.annotations if key in WRITTEN_LATER and own.get(key) != value]
     types = request.type_lists[proposed.type_list]
     named = (Expression(key=names.INSTANCE_TYPE, operator="In", values=types),) if types else ()
-    asked = from_expressions((*proposed.requirements, *named))
-    if odd or proposed.node_class != template.node_class or labels.get(names.NODE_POOL, pool.name) != pool.name:
-        return f"NodePool {pool.name} makes no such node: {', '.join(odd) or 'its NodeClass or pool is another one'}"
-    if not allows_no_more({**from_labels(labels), **asked}, from_expressions(template.requirements)):
+    asked, allowed = from_expressions((*proposed.requirements, *named)), from_expressions(template.requirements)
+    fixed = pool.node_labels
+    chosen = {k for k in labels.keys() - fixed.keys() if k in allowed or (k in asked and asked[k].complement)}
+    comparisons = (
+        ("nodeClassRef", proposed.node_class, template.node_class),
+        ("labels", {k: v for k, v in labels.items() if k not in chosen}, fixed),
+        ("annotations", _unplanned(dict(proposed.annotations)), _unplanned(template.annotations)),
+        ("taints", proposed.taints, template.taints),
+        ("startupTaints", proposed.startup_taints, template.startup_taints),
+        ("expireAfter", proposed.expire_after, template.expire_after),
+        ("terminationGracePeriod", proposed.termination_grace, template.termination_grace),
+    )
+    odd = [field for field, has, wanted in comparisons if has != wanted]
+    if odd:
+        return f"NodePool {pool.name} makes no such node: its template says otherwise of {', '.join(odd)}"
+    if not allows_no_more({**from_labels(labels), **asked}, allowed):
         return f"NodePool {pool.name} allows less than the node asks for"
     return None
+
+
+def _unplanned(annotations: Mapping[str, str]) -> dict[str, str]:
+    return {key: value for key, value in annotations.items() if key not in PLANNED}
 
 
 def new_claim(request: CreateRequest, index: int) -> NewClaim:

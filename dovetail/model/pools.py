@@ -69,6 +69,13 @@ class NodePool:
     usage: Resources | None = None  # status.resources
     hash: str = ""
 
+    @property
+    def node_labels(self) -> dict[str, str]:
+        """The template's labels, the pool's name and the node class (PLC-59)."""
+        reference = self.template.node_class
+        kind = f"{reference.group}/{reference.kind.lower()}"
+        return {**self.template.labels, names.NODE_POOL: self.name, kind: reference.name}
+
     def replaces_first(self, claim: NodeClaim) -> bool:
         """Whether this node is replaced before it expires, instead of deleted when it does: the pool asks for it, or
         the claim alone."""

@@ -5,6 +5,7 @@ from dataclasses import replace
 from temporalio.testing import ActivityEnvironment
 
 from dovetail.activities.provisioning.create_node_claims import CreateNodeClaims
+from dovetail.disruption.methods.static_drift import node_from_template
 from dovetail.messages.outcomes import CreateOutcome
 from dovetail.messages.plans import PlannedPod, ProposedNode
 from dovetail.messages.requests import CreateRequest
@@ -16,18 +17,15 @@ from tests.activities.test_gated_orders import OnePool
 from tests.lifecycle.objects import a_joined_claim
 
 NODE_CLASS = a_joined_claim().node_class
-POOL = NodePool(name="pool", uid="u", template=ClaimTemplate(node_class=NODE_CLASS), limits={"cpu": 8})
-NODE = ProposedNode(
-    pool="pool",
-    pool_uid="u",
-    node_class=NODE_CLASS,
+TEAM = Expression(key="team", operator="Exists", values=())
+TEMPLATE = ClaimTemplate(node_class=NODE_CLASS, requirements=(TEAM,), termination_grace=60.0)
+POOL = NodePool(name="pool", uid="u", template=TEMPLATE, limits={"cpu": 8}, annotations={names.NODE_POOL_HASH: "1"})
+NODE = replace(
+    node_from_template(POOL),
     requirements=(Expression(key=names.ZONE, operator="In", values=("z1",)),),
-    type_list=0,
     min_types=2,
     requests=(("cpu", 2),),
-    labels=(("team", "a"),),
-    annotations=((names.NODE_POOL_HASH, "1"),),
-    termination_grace=60.0,
+    labels=(*POOL.node_labels.items(), ("team", "a")),
     pods=(PlannedPod(namespace="default", name="p", uid="uid-p"),),
 )
 
@@ -48,7 +46,8 @@ async def test_a_claim_is_what_its_pool_and_the_placement_say() -> None:
     (claim,) = world.claims.values()
     assert claim.name.startswith("pool-")
     assert claim.owners == (Owner(api_version="karpenter.sh/v1", kind="NodePool", name="pool", uid="u"),)
-    assert (claim.labels, claim.node_class, claim.requests) == ({"team": "a"}, NODE_CLASS, {"cpu": 2})
+    assert (claim.labels, claim.node_class) == ({**POOL.node_labels, "team": "a"}, NODE_CLASS)
+    assert claim.requests == {"cpu": 2}
     assert (claim.annotations[names.NODE_POOL_HASH], claim.termination_grace) == ("1", 60.0)
     assert claim.requirements == (
         *NODE.requirements,

@@ -6,27 +6,30 @@ import pytest
 from temporalio.testing import ActivityEnvironment
 
 from dovetail.activities.provisioning.create_node_claims import CreateNodeClaims
+from dovetail.disruption.methods.static_drift import node_from_template
 from dovetail.messages.outcomes import CreateOutcome
 from dovetail.messages.plans import ProposedNode
 from dovetail.messages.requests import CreateRequest
 from dovetail.model import names
+from dovetail.model.pods import Expression
 from dovetail.model.pools import ClaimTemplate, NodePool
+from dovetail.model.scheduling.taints import Taint
 from testing.fakes import FakeClaims, FakeNotices, World
 from tests.activities.test_gated_orders import OnePool
 from tests.lifecycle.objects import a_joined_claim
 
-POOL = NodePool(
-    name="pool", uid="u", template=ClaimTemplate(node_class=a_joined_claim().node_class), limits={"cpu": 8 * 10**9}
-)
-NODE = ProposedNode(
-    pool="pool",
-    pool_uid="u",
+TEMPLATE = ClaimTemplate(
     node_class=a_joined_claim().node_class,
-    requirements=(),
-    type_list=0,
+    labels={"team": "a"},
+    annotations={"team/mail": "a@example.com"},
+    requirements=(Expression(key="example.com/size", operator="Exists"),),
+    taints=(Taint(key="team", value="a", effect="NoSchedule"),),
+    startup_taints=(Taint(key="starting", effect="NoSchedule"),),
     expire_after=3600.0,
     termination_grace=60.0,
 )
+POOL = NodePool(name="pool", uid="u", template=TEMPLATE, limits={"cpu": 8 * 10**9})
+NODE = node_from_template(POOL)
 
 
 async def created(world: World, pool: NodePool, node: ProposedNode = NODE) -> CreateOutcome:
@@ -56,6 +59,48 @@ async def test_a_pool_that_is_gone_or_leaving_gets_no_claim(pool: NodePool) -> N
     assert (len(outcome.refused), world.claims) == (1, {})
 
 
+@pytest.mark.parametrize(
+    ("field", "forged"),
+    [
+        ("annotations", replace(NODE, annotations=(*NODE.annotations, (names.DO_NOT_DISRUPT, "true")))),
+        ("annotations", replace(NODE, annotations=(*NODE.annotations, (names.LAUNCH_REQUEST, "{}")))),
+        ("annotations", replace(NODE, annotations=())),
+        ("labels", replace(NODE, labels=(*NODE.labels, ("node-restriction.kubernetes.io/trusted", "yes")))),
+        ("labels", replace(NODE, labels=(*NODE.labels, ("team", "another")))),
+        ("labels", replace(NODE, labels=())),
+        ("taints", replace(NODE, taints=())),
+        ("startupTaints", replace(NODE, startup_taints=(*NODE.startup_taints, *NODE.taints))),
+        ("expireAfter", replace(NODE, expire_after=None)),
+        ("terminationGracePeriod", replace(NODE, termination_grace=None)),
+        ("nodeClassRef", replace(NODE, node_class=replace(NODE.node_class, name="another"))),
+    ],
+)
+async def test_a_node_that_the_pools_template_would_not_make_is_not_made(field: str, forged: ProposedNode) -> None:
+    """LIF-2. It has changed since the plan, or nobody has planned it."""
+    world = World()
+
+    outcome = await created(world, POOL, forged)
+
+    assert world.claims == {} and [why.rpartition("of ")[2] for _, why in outcome.refused] == [field]
+
+
+@pytest.mark.parametrize(
+    "planned",
+    [
+        replace(NODE, annotations=(*NODE.annotations, (names.NODE_POOL_HASH, "1"), (names.KEEP_PLACES, "true"))),
+        replace(NODE, labels=(*NODE.labels, ("example.com/size", "4"))),
+        replace(
+            NODE,
+            labels=(*NODE.labels, ("example.com/not", "0")),
+            requirements=(*NODE.requirements, Expression(key="example.com/not", operator="NotIn", values=("a",))),
+        ),
+    ],
+)
+async def test_a_node_has_what_planning_adds_to_the_template(planned: ProposedNode) -> None:
+    """PLC-197: a label of the user's own that the pool leaves open, or that a pod does not want."""
+    assert len((await created(World(), POOL, planned)).claims) == 1
+
+
 async def test_a_claim_has_its_pools_grace_and_expiry() -> None:
     """LIF-2, LIF-62: frozen on the claim at its creation."""
     world = World()
@@ -70,7 +115,8 @@ async def test_a_claim_of_a_pool_without_a_grace_has_none() -> None:
     """LIF-2: nor an expiry; no default stands behind the pool's."""
     world = World()
 
-    await created(world, POOL, replace(NODE, expire_after=None, termination_grace=None))
+    pool = replace(POOL, template=replace(TEMPLATE, expire_after=None, termination_grace=None))
+    await created(world, pool, node_from_template(pool))
 
     (claim,) = world.claims.values()
     assert (claim.expire_after, claim.termination_grace) == (None, None)

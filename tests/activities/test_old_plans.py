@@ -12,8 +12,9 @@ from temporalio.testing import ActivityEnvironment
 from dovetail.activities.disruption.mark_and_unmark_nodes import MarkAndUnmarkNodes
 from dovetail.activities.disruption.superseded import HELD_UP_SECONDS
 from dovetail.activities.provisioning.create_node_claims import CreateNodeClaims
+from dovetail.disruption.methods.static_drift import node_from_template
 from dovetail.messages.outcomes import CreateOutcome, MarkOutcome
-from dovetail.messages.plans import PLAN_SECONDS, DisruptionCommand, ProposedNode, Seen
+from dovetail.messages.plans import PLAN_SECONDS, DisruptionCommand, Seen
 from dovetail.messages.requests import CreateRequest, MarkRequest
 from dovetail.messages.states import FRESH_QUIET_SECONDS, SchedulerState, fresh_state
 from dovetail.messages.workflow_ids import scheduler_id
@@ -192,16 +193,18 @@ async def test_a_scheduler_whose_run_began_about_the_decision_says_itself_whethe
     assert (bool(outcome.marked), scheduler.queries) == (not anew, 1)
 
 
+POOL = NodePool(name="pool", uid="u", template=ClaimTemplate(node_class=a_joined_claim().node_class))
+
+
 async def create(world: World, request: CreateRequest) -> CreateOutcome:
-    pool = NodePool(name="pool", uid="u", template=ClaimTemplate(node_class=a_joined_claim().node_class))
-    creating = CreateNodeClaims(FakeClaims(world), OnePool(pool), FakeNotices(world), world.now)
+    creating = CreateNodeClaims(FakeClaims(world), OnePool(POOL), FakeNotices(world), world.now)
     outcome: CreateOutcome = await ActivityEnvironment().run(creating.create_node_claims, request)
     return outcome
 
 
 async def test_claims_for_pods_of_long_ago_are_not_made_but_those_that_were_are_kept() -> None:
     world = World()
-    node = ProposedNode(pool="pool", pool_uid="u", node_class=a_joined_claim().node_class, requirements=(), type_list=0)
+    node = node_from_template(POOL)
     seen = Seen(taken_at=world.clock)
     one = CreateRequest(plan_id="p", proposed=(node,), type_lists=((),), seen=seen)
     two = replace(one, proposed=(node, node))

@@ -41,7 +41,11 @@ class Policed(FakeClaims):
 
 
 def a_node(team: str, pod: str) -> ProposedNode:
-    return replace(NODE, labels=(("team", team),), pods=(PlannedPod(namespace="default", name=pod, uid=f"uid-{pod}"),))
+    return replace(
+        NODE,
+        labels=(*POOL.node_labels.items(), ("team", team)),
+        pods=(PlannedPod(namespace="default", name=pod, uid=f"uid-{pod}"),),
+    )
 
 
 REFUSALS = [cls("NodeClaim/x", "admission says no") for cls in (Forbidden, Refused, Taken, Misconfigured)]

@@ -13,9 +13,10 @@ from dovetail.activities.disruption.mark_and_unmark_nodes import MarkAndUnmarkNo
 from dovetail.activities.provisioning.create_node_claims import CreateNodeClaims
 from dovetail.activities.shared.looks.live_pauses import LivePauses
 from dovetail.activities.shared.writes.known_claims import KnownClaims
+from dovetail.disruption.methods.static_drift import node_from_template
 from dovetail.disruption.nodes.resting import read_rest
 from dovetail.messages.outcomes import MarkOutcome, ReadyOutcome
-from dovetail.messages.plans import DisruptionCommand, ProposedNode, Seen
+from dovetail.messages.plans import DisruptionCommand, Seen
 from dovetail.messages.requests import CreateRequest, GiveBackRequest, MarkRequest, ReadyRequest, UnmarkRequest
 from dovetail.messages.subjects import ClaimRef
 from dovetail.model import names
@@ -318,7 +319,7 @@ async def test_a_node_that_is_being_deleted_keeps_its_taint() -> None:
 async def create(world: World, reason: str) -> list[tuple[str, str]]:
     pool = NodePool(name="pool", uid="u", template=ClaimTemplate(node_class=a_joined_claim().node_class))
     creating = CreateNodeClaims(FakeClaims(world), OnePool(pool), FakeNotices(world), world.now)
-    node = ProposedNode(pool="pool", pool_uid="u", node_class=a_joined_claim().node_class, requirements=(), type_list=0)
+    node = node_from_template(pool)
     request = CreateRequest(plan_id="p", proposed=(node,), type_lists=((),), reason=reason)
     await ActivityEnvironment().run(creating.create_node_claims, request)
     return [(n.reason, n.message) for n in world.notices]

@@ -5,11 +5,11 @@ from dataclasses import replace
 import pytest
 
 from dovetail.model import names
+from dovetail.model.names import CAPACITY_OVERLAY, PRICE_OVERLAY
 from dovetail.model.objects.overlays import NodeOverlay
 from dovetail.model.pods import Expression
 from dovetail.model.pools import Catalogue, InstanceType, NodePool, Offering
 from dovetail.model.snapshot import Snapshot
-from dovetail.placement.answer.finish import CAPACITY_OVERLAY, PRICE_OVERLAY
 from dovetail.placement.overlays import Overlaid, overlay
 from dovetail.placement.place_pods import Index, place
 from dovetail.placement.settings import PlacementSettings

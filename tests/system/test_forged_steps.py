@@ -31,11 +31,13 @@ from temporalio.worker import (
 
 from dovetail.activities.identity.askers import ASKERS
 from dovetail.activities.identity.cluster_header import with_header
+from dovetail.adapters.kubernetes_json.parsing.pools import parse_node_pool
 from dovetail.connection.owner import client_of
+from dovetail.disruption.methods.static_drift import node_from_template
 from dovetail.messages.inputs import DisruptInput, NodeInput
 from dovetail.messages.interruptions import Answered, Interruption
 from dovetail.messages.orders import DeleteClaim, RebootNode, StartOwner, StartRelease, TakeOffMark, TerminateOrphan
-from dovetail.messages.plans import DisruptionCommand, ProposedNode, Seen, Target
+from dovetail.messages.plans import DisruptionCommand, Seen, Target
 from dovetail.messages.requests import (
     CreateRequest,
     DeleteRequest,
@@ -59,7 +61,8 @@ from dovetail.messages.workflow_ids import (
 from dovetail.messages.workflow_types import DISRUPT_NODES, TERMINATE_NODE
 from dovetail.model import names
 from dovetail.model.nodes import NodeClassRef
-from dovetail.model.pods import Expression
+from dovetail.model.pools import ClaimTemplate, NodePool
+from dovetail.model.scheduling.taints import Taint
 from dovetail.model.values.json import Json
 from testing.stage.stage import Stage
 from tests.test_architecture import STEPS
@@ -209,20 +212,16 @@ def departures(at: Standing) -> list[Departure]:
 
 def proposals(at: Standing) -> list[CreateRequest]:
     """Nodes that the pool would not make."""
-    right = ProposedNode(
-        pool=at.claim.pool,
-        pool_uid="another",
-        node_class=NodeClassRef(group="dovetail.sh", kind="EmbeddedNodeClass", name="default"),
-        requirements=(Expression(key=names.CAPACITY_TYPE, operator="In", values=("on-demand",)),),
-        type_list=0,
-        labels=((names.NODE_POOL, at.claim.pool),),
-    )
-    ours = replace(right, pool_uid=POOL_UID[at.cluster])
+    ours = node_from_template(POOLS[at.cluster])
     forged = [
-        right,
-        replace(ours, annotations=((names.LAUNCH_REQUEST, '{"generation": 0, "request": "{}"}'),)),
+        replace(ours, pool_uid="another"),
+        replace(ours, annotations=(*ours.annotations, (names.LAUNCH_REQUEST, '{"generation": 0, "request": "{}"}'))),
+        replace(ours, annotations=(*ours.annotations, (names.DO_NOT_DISRUPT, "true"))),
         replace(ours, node_class=NodeClassRef(group="dovetail.sh", kind="EmbeddedNodeClass", name="x")),
-        replace(ours, labels=((names.NODE_POOL, "another"),)),
+        replace(ours, labels=(*ours.labels, (names.NODE_POOL, "another"))),
+        replace(ours, labels=(*ours.labels, ("node-restriction.kubernetes.io/trusted", "yes"))),
+        replace(ours, taints=(Taint(key="nobody", effect="NoSchedule"),)),
+        replace(ours, expire_after=1.0),
         replace(ours, requirements=()),
     ]
     lists = (("c-2x-amd64-linux",),)
@@ -233,7 +232,7 @@ def proposals(at: Standing) -> list[CreateRequest]:
     ]
 
 
-POOL_UID: dict[str, str] = {}
+POOLS: dict[str, NodePool] = {}
 
 
 def forged_inputs(at: Standing) -> Mapping[str, Sequence[object]]:
@@ -303,7 +302,7 @@ def forged_disruptions(at: Standing) -> list[DisruptInput]:
 
 def test_every_step_is_asked_for_by_a_stranger_and_says_who_may_ask() -> None:
     at = Standing(cluster="c", claim=ClaimRef(name="n", uid="u", pool="p"), node="n", node_uid="u", instance="i")
-    POOL_UID["c"] = "u"
+    POOLS["c"] = NodePool(name="p", template=ClaimTemplate(node_class=NodeClassRef(group="g", kind="K", name="n")))
     served = {step.partition(".")[2] for step in STEPS}
 
     assert served == set(forged_inputs(at)) == set(ASKERS)
@@ -341,7 +340,7 @@ async def test_no_stranger_s_step_touches_what_stands(stage: Stage) -> None:
     )
     assert system is not None and pool is not None
     uid, at = str(system["metadata"]["uid"]), standing(stage, claim)
-    POOL_UID[stage.cluster] = pool["metadata"]["uid"]
+    POOLS[stage.cluster] = parse_node_pool(pool)
     inputs, client = forged_inputs(at), await stage.client()
     await client.get_workflow_handle(claim_owner_id(stage.cluster, at.claim.name)).result()
     before = records(stage)

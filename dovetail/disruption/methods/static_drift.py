@@ -84,20 +84,14 @@ def _command(candidate: Candidate, pool: NodePool, claim: str, reason: Disruptio
 def node_from_template(pool: NodePool) -> ProposedNode:
     """A node of a static pool: the template as it stands, without a choice of instance types (NPL-43)."""
     template = pool.template
-    node_class = template.node_class
-    labels = {
-        **template.labels,
-        names.NODE_POOL: pool.name,
-        f"{node_class.group}/{node_class.kind.lower()}": node_class.name,
-    }
     stamps = {k: v for k, v in pool.annotations.items() if k in (names.NODE_POOL_HASH, names.NODE_POOL_HASH_VERSION)}
     return ProposedNode(
         pool=pool.name,
         pool_uid=pool.uid,
-        node_class=node_class,
+        node_class=template.node_class,
         requirements=export_set(from_expressions(template.requirements)),
         type_list=0,
-        labels=tuple(sorted(labels.items())),
+        labels=tuple(sorted(pool.node_labels.items())),
         annotations=tuple(sorted({**template.annotations, **stamps}.items())),
         taints=template.taints,
         startup_taints=template.startup_taints,

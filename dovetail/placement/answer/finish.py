@@ -22,15 +22,13 @@ from dovetail.model.values.hashing import NODE_POOL_HASH_ALGORITHM
 from dovetail.model.values.resources import Resources
 from dovetail.placement.constraints.reservations import Held
 from dovetail.placement.facts.claim_rules import POD_RESOURCES, SIMULATION_KEYS
-from dovetail.placement.facts.templates import Template, template_labels
+from dovetail.placement.facts.templates import Template
 from dovetail.placement.facts.type_table import RESERVATION_ID_SUFFIX, CompiledType
 from dovetail.placement.min_values import shortest_prefix
 from dovetail.placement.prices import price_order
 from dovetail.placement.search.node_draft import NodeDraft
 from dovetail.placement.settings import PlacementSettings
 
-PRICE_OVERLAY = "karpenter.sh/price-overlay-applied"
-CAPACITY_OVERLAY = "karpenter.sh/capacity-overlay-applied"
 _NewNodeDraft: Final = draft_of(NewNode)
 
 
@@ -221,7 +219,7 @@ def concrete_value(item: Requirement) -> str:
 
 def _labels(pool: NodePool, requirements: RequirementSet, well_known: frozenset[str]) -> dict[str, str]:
     """The labels of the template, and one value for each requirement on a label of the user's own (PLC-197)."""
-    labels = template_labels(pool)
+    labels = pool.node_labels
     for key, item in requirements.items():
         if key not in well_known and key != names.HOSTNAME and (value := concrete_value(item)):
             labels[key] = value
@@ -232,7 +230,7 @@ def _overlays(types: Sequence[CompiledType]) -> dict[str, str]:
     """The marks that say whether an overlay has changed a price or a capacity among the types (PLC-139)."""
     found: dict[str, str] = {}
     if any(offering.source.price_overlay for item in types for offering in item.offerings):
-        found[PRICE_OVERLAY] = "true"
+        found[names.PRICE_OVERLAY] = "true"
     if any(item.source.capacity_overlay for item in types):
-        found[CAPACITY_OVERLAY] = "true"
+        found[names.CAPACITY_OVERLAY] = "true"
     return found

@@ -46,21 +46,11 @@ def usable_pools(snapshot: Snapshot) -> list[NodePool]:
     return chosen
 
 
-def template_labels(pool: NodePool) -> dict[str, str]:
-    """The template's labels, the pool's name and the node class (PLC-59)."""
-    reference = pool.template.node_class
-    return {
-        **pool.template.labels,
-        names.NODE_POOL: pool.name,
-        f"{reference.group}/{reference.kind.lower()}": reference.name,
-    }
-
-
 def template_requirements(pool: NodePool) -> RequirementSet:
     """What every node of the pool has, with the two labels that it gets later (PLC-59)."""
     simulated = {key: requirement(key, "In", ("true",)) for key in SIMULATION_KEYS}
     own = from_expressions(pool.template.requirements)
-    return merge(merge(own, from_labels(template_labels(pool))), simulated)
+    return merge(merge(own, from_labels(pool.node_labels)), simulated)
 
 
 class Capacities:
