@@ -97,9 +97,15 @@ ASKERS: Final[Mapping[str, Askers]] = {
 }
 
 
-# Steps that begin or undo what another workflow has decided, with the id of the one that decides: it must have begun
-# the one that asks, and while it runs nobody else has its id. Anybody can take the id of a disruption that is over.
-BEGUN_BY: Final[Mapping[str, Callable[[str], str]]] = {"mark_nodes": scheduler_id, "give_back": scheduler_id}
+# What a disruption begins or undoes because the Scheduler has decided it: the Scheduler must have begun the one that
+# asks, and while it runs nobody else has its id. Anybody can take the id of a disruption that is over.
+DECIDED: Final = frozenset({"mark_nodes", "give_back", "create_node_claims", "publish"})
+
+
+def begun_by(cluster: str, step: str, workflow_id: str) -> str | None:
+    """The id of the workflow that must have begun the one that asks; None where it may have been begun by anybody."""
+    is_decided = step in DECIDED and workflow_id.startswith(disruption_id(cluster, ""))
+    return scheduler_id(cluster) if is_decided else None
 
 
 def may_ask(cluster: str, step: str, given: object, workflow_id: str) -> bool:

@@ -14,7 +14,7 @@ from temporalio import activity
 from temporalio.exceptions import ApplicationError
 from temporalio.worker import ActivityInboundInterceptor, ExecuteActivityInput, Interceptor
 
-from dovetail.activities.identity.askers import BEGUN_BY, may_ask
+from dovetail.activities.identity.askers import begun_by, may_ask
 from dovetail.activities.identity.cluster_header import cluster_uid_in
 
 AGAIN: Final = timedelta(seconds=2)
@@ -53,18 +53,18 @@ class _Guarded(ActivityInboundInterceptor):
                 type="Stranger",
                 next_retry_delay=AGAIN,
             )
-        decides = BEGUN_BY.get(info.activity_type)
+        decides = begun_by(self.cluster, info.activity_type, info.workflow_id or "")
         if decides is not None:
-            await self._check_begun_by(decides(self.cluster), info)
+            await self._check_begun_by(decides, info)
         return await super().execute_activity(input)
 
     async def _check_begun_by(self, decides: str, info: activity.Info) -> None:
         """Check once which workflow started it, since that does not change."""
         asks = activity.client().get_workflow_handle(info.workflow_id or "", run_id=info.workflow_run_id)
-        begun_by = (await asks.describe(rpc_timeout=ANSWER_TIMEOUT)).parent_id
-        if begun_by != decides:
+        parent = (await asks.describe(rpc_timeout=ANSWER_TIMEOUT)).parent_id
+        if parent != decides:
             raise ApplicationError(
-                f"no step is taken: {info.workflow_id} was begun by {begun_by or 'nobody'}, and not by {decides}",
+                f"no step is taken: {info.workflow_id} was begun by {parent or 'nobody'}, and not by {decides}",
                 type="Stranger",
                 non_retryable=True,
             )

@@ -13,7 +13,7 @@ from temporalio.worker import ActivityInboundInterceptor, ExecuteActivityInput
 from dovetail.activities.identity.cluster_guard import ClusterGuard
 from dovetail.activities.identity.cluster_header import HEADER, cluster_uid_in, with_header
 from dovetail.messages.plans import DisruptionCommand, Seen
-from dovetail.messages.requests import GiveBackRequest, MarkRequest
+from dovetail.messages.requests import CreateRequest, GiveBackRequest, MarkRequest, NoticeRequest
 
 
 class Steps(ActivityInboundInterceptor):
@@ -64,18 +64,22 @@ async def test_a_step_is_taken_for_no_workflow_but_the_one_that_asks_for_it(aske
 
 
 @pytest.mark.parametrize(("parent", "taken"), [("c/scheduler", True), (None, False), ("stranger/scheduler", False)])
-@pytest.mark.parametrize("step", ["mark_nodes", "give_back"])
+@pytest.mark.parametrize("step", ["mark_nodes", "give_back", "create_node_claims", "publish"])
 async def test_a_mark_is_set_for_no_disruption_but_one_that_the_scheduler_has_begun(
     step: str, parent: str | None, taken: bool
 ) -> None:
-    """DUR-32; and nothing is given back for another one."""
+    """DUR-32; and nothing is given back, made or said for another one."""
     steps, place = Steps(), ActivityEnvironment(client=Begun(parent))  # type: ignore[arg-type]
     place.info = replace(place.info, activity_type=step, workflow_id="c/disrupt/1", workflow_run_id="r")
     guarded = ClusterGuard("c", "ours").intercept_activity(steps)
     command = DisruptionCommand(reason="Empty", method="emptiness", targets=())
-    mark = MarkRequest(owner="c/disrupt/1", command=command, seen=Seen(taken_at=0.0))
-    given = mark if step == "mark_nodes" else GiveBackRequest(plan_id="1", names=("n",))
-    asked = ExecuteActivityInput(fn=len, args=(given,), executor=None, headers=with_header({}, "ours"))
+    given = {
+        "mark_nodes": MarkRequest(owner="c/disrupt/1", command=command, seen=Seen(taken_at=0.0)),
+        "give_back": GiveBackRequest(plan_id="1", names=("n",)),
+        "create_node_claims": CreateRequest(plan_id="1", proposed=(), type_lists=()),
+        "publish": NoticeRequest(nodes=("n",), reason="Forged", message="a stranger's words"),
+    }
+    asked = ExecuteActivityInput(fn=len, args=(given[step],), executor=None, headers=with_header({}, "ours"))
 
     if taken:
         assert await place.run(guarded.execute_activity, asked) == "done"
@@ -83,6 +87,16 @@ async def test_a_mark_is_set_for_no_disruption_but_one_that_the_scheduler_has_be
     with pytest.raises(ApplicationError, match=f"was begun by {parent or 'nobody'}, and not by c/scheduler") as refusal:
         await place.run(guarded.execute_activity, asked)
     assert (steps.taken, refusal.value.non_retryable) == (0, True)
+
+
+async def test_the_scheduler_itself_is_not_asked_who_has_begun_it() -> None:
+    steps, place = Steps(), ActivityEnvironment()
+    place.info = replace(place.info, activity_type="create_node_claims", workflow_id="c/scheduler")
+    guarded = ClusterGuard("c", "ours").intercept_activity(steps)
+    given = CreateRequest(plan_id="1", proposed=(), type_lists=())
+    asked = ExecuteActivityInput(fn=len, args=(given,), executor=None, headers=with_header({}, "ours"))
+
+    assert await place.run(guarded.execute_activity, asked) == "done"
 
 
 class Begun:
