@@ -20,7 +20,7 @@ from dovetail.activities.shared.waits.side_by_side import side_by_side
 from dovetail.activities.shared.writes.announcements import announce
 from dovetail.activities.shared.writes.revisions import revise_claim, revise_node, revise_status
 from dovetail.activities.termination.mover import Mover
-from dovetail.disruption.live_check import why_not_now
+from dovetail.disruption.live_check import why_closed, why_not_now
 from dovetail.disruption.nodes.resting import called_off, rest_text
 from dovetail.disruption.nodes.written_requests import is_asked_for_now
 from dovetail.lifecycle.conditions import conditions_of_claim
@@ -113,8 +113,8 @@ class MarkAndUnmarkNodes:
         cause = self._cause(command)
         pools, replaced = {target.pool for target in targets}, bool(command.replacements)
         saids = {pool: without_own(await self._said(pool, request), request.owner, cause, targets) for pool in pools}
-        holds = {pool: hold_of(said, cause, replaced=replaced) for pool, said in saids.items()}
-        held = {target.claim: hold.message for target in targets if (hold := holds[target.pool]) is not None}
+        holds = {pool: self._why_held(said, command) for pool, said in saids.items()}
+        held = {target.claim: why for target in targets if (why := holds[target.pool])}
         if self.places is None or (replaced and held):
             return held
         free = [target for target in targets if target.claim not in held and takes_places(saids[target.pool], cause)]
@@ -127,11 +127,15 @@ class MarkAndUnmarkNodes:
         asked, command = self.now(), request.command
         cause = self._cause(command)
         said = without_own(await self._said(target.pool, request), request.owner, cause, command.targets)
-        hold = hold_of(said, cause, replaced=bool(command.replacements))
-        if hold is not None:
-            return hold.message
-        marks.asked[target.pool] = asked
-        return ""
+        why_held = self._why_held(said, command)
+        if not why_held:
+            marks.asked[target.pool] = asked
+        return why_held
+
+    def _why_held(self, said: Said, command: DisruptionCommand) -> str:
+        """Why no node of the pool may begin to leave for that, by what people say and by its budgets."""
+        hold = hold_of(said, self._cause(command), replaced=bool(command.replacements))
+        return hold.message if hold is not None else why_closed(said.pool, command.reason, said.now)
 
     async def _said(self, pool: str, request: MarkRequest) -> Said:
         """Everything that people say about the pool now, and the steps of roll-outs that the decision was based on."""
@@ -173,8 +177,10 @@ class MarkAndUnmarkNodes:
         if await self._is_superseded(request):
             return "the Scheduler has begun anew since this was decided, and may have decided otherwise"
         node = await self._untainted_node(target)
-        if node is None or node.provider_id != target.provider_id:
+        if node is None or {node.provider_id, owned.provider_id} != {target.provider_id}:
             return "the Node is gone"
+        if target.pool not in {each.labels.get(names.NODE_POOL, "") for each in (owned, node)}:
+            return f"the label {names.NODE_POOL} of NodeClaim and Node does not say {target.pool}"
         node = await self._taint(node, owned.name, partial(_with_taint, request.command))
         if node is None:
             return "the Node is gone"

@@ -6,12 +6,25 @@ unexpected removes the mark again.
 
 from collections.abc import Iterable
 
+from dovetail.disruption.budgets.budgets import judge_budgets, limit_for
 from dovetail.messages.plans import Target
 from dovetail.model.names import DO_NOT_DISRUPT
 from dovetail.model.nodes import Node, NodeClaim
 from dovetail.model.objects.judging import Judging, Unjudged
 from dovetail.model.pods import Pod
+from dovetail.model.pools import NodePool
+from dovetail.model.reasons.disruption_reasons import DisruptionReason
 from dovetail.model.rules.pod_rules import is_protected, is_reschedulable, is_terminal, protection
+
+
+def why_closed(pool: NodePool | None, reason: str, now: float) -> str:
+    """Why the pool's budgets, as they are now, let not a single node go for that reason; empty where they let one. Of
+    several nodes that the decision counted none is counted again."""
+    if pool is None:
+        return ""
+    budget = next((known.budget for known in DisruptionReason if known == reason), reason)
+    limit = limit_for(judge_budgets(pool.disruption.budgets, now), budget, 1)
+    return "" if limit.allowed > 0 else f"spec.disruption.budgets of NodePool {pool.name} lets no node go for {reason}"
 
 
 def why_not_now(claim: NodeClaim, node: Node, pods: Iterable[Pod], target: Target, now: float) -> str:

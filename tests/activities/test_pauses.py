@@ -18,7 +18,7 @@ from dovetail.messages.subjects import ClaimRef
 from dovetail.model import names
 from dovetail.model.nodes import Condition
 from dovetail.model.objects.workloads import Namespace
-from dovetail.model.pools import NodePool
+from dovetail.model.pools import Budget, DisruptionPolicy, NodePool
 from dovetail.model.rules.policies import Expiry, Policy, TimeRules
 from dovetail.model.rules.rollouts import Rollout, RolloutState, RolloutStatus
 from dovetail.model.rules.stable_images import StableImage, StableImages
@@ -118,6 +118,34 @@ async def test_a_node_is_not_marked_where_a_pause_has_begun_since_the_decision(g
     assert (claim, outcome.marked) == ("pool-1", ())
     assert why.startswith("disruption paused for ")
     assert not world.claims["pool-1"].annotations and not world.nodes["node-1"].taints
+
+
+@pytest.mark.parametrize(
+    ("budgets", "reason", "goes"),
+    [
+        ((Budget(nodes="0"),), "Drifted", False),
+        ((Budget(nodes="0%"),), "Requested", False),
+        ((Budget(nodes="0", reasons=("Drifted",)),), "Expired", False),
+        ((Budget(nodes="0", reasons=("Drifted",)),), "Empty", True),
+        ((Budget(nodes="10%"), Budget(nodes="0", schedule="0 0 30 2 *", duration=60.0)), "Empty", False),
+        ((Budget(nodes="one"),), "Empty", False),
+        ((Budget(nodes="10%"),), "Empty", True),
+        ((), "Empty", True),
+    ],
+)
+async def test_a_node_is_not_marked_where_no_budget_lets_one_go_any_more(
+    budgets: tuple[Budget, ...], reason: str, goes: bool
+) -> None:
+    """DIS-141. Somebody has closed it since the decision, or nobody has decided."""
+    world = a_joined_world()
+    pool = replace(a_pool(), disruption=DisruptionPolicy(budgets=budgets))
+    live = LivePauses(pools=OnePool(pool), namespaces=OneNamespace(""), now=world.now)
+
+    outcome = await marked(world, live, reason)
+
+    words = f"spec.disruption.budgets of NodePool pool lets no node go for {reason}"
+    assert outcome.refused == (() if goes else (("pool-1", words),))
+    assert bool(world.nodes["node-1"].taints) == goes
 
 
 async def test_a_mark_asks_for_what_the_reason_belongs_to() -> None:

@@ -191,6 +191,28 @@ async def mark(world: World) -> MarkOutcome:
     return cast(MarkOutcome, await ActivityEnvironment().run(marking(world).mark_nodes, request))
 
 
+@pytest.mark.parametrize(
+    ("forged", "why"),
+    [
+        ({"pool": "open"}, "the label karpenter.sh/nodepool of NodeClaim and Node does not say open"),
+        ({"node": "node-2", "node_uid": "uid-node-2", "provider_id": "aws:///zone/i-2"}, "the Node is gone"),
+    ],
+)
+async def test_no_node_is_marked_by_another_ones_pool_or_claim(forged: dict[str, str], why: str) -> None:
+    """DIS-141. What holds nodes of its own NodePool would not be asked; the other's pods would not be looked at."""
+    world = a_marked_world()
+    world.put(a_joined_node("node-2", provider_id="aws:///zone/i-2"))
+    target = replace(target_of(world.claims["pool-1"], world.nodes["node-1"]), **forged)
+    command = DisruptionCommand(reason=DisruptionReason.DRIFTED, method="drift", targets=(target,))
+    request = MarkRequest(owner=OWNER, command=command, seen=Seen(taken_at=world.clock))
+
+    outcome = await ActivityEnvironment().run(marking(world).mark_nodes, request)
+
+    assert outcome.refused == (("pool-1", why),)
+    assert names.OWNER not in world.claims["pool-1"].annotations
+    assert not any(node.taints for node in world.nodes.values())
+
+
 async def test_a_mark_is_owner_taint_and_condition_in_this_order() -> None:
     """DIS-144, DIS-149: and the pods are read live after that."""
     world = a_marked_world()
