@@ -24,9 +24,9 @@ from dovetail.activities.shared.running_workflows import running_type
 from dovetail.activities.shared.waits.cluster_changes import ClusterSleep, quiet_after, until_seen
 from dovetail.activities.shared.waits.sight import Sight
 from dovetail.lifecycle import unfinished
-from dovetail.messages.orders import DeleteClaim, FillPool, Order, Orders, OrdersRequest, subject_of
+from dovetail.messages.orders import DeleteClaim, FillPool, Order, Orders, OrdersRequest, StartOwner, subject_of
 from dovetail.messages.workflow_ids import claim_owner_id, node_owner_id
-from dovetail.messages.workflow_types import RELEASE_NODE, TERMINATE_NODE
+from dovetail.messages.workflow_types import LAUNCH_NODE, RELEASE_NODE, TERMINATE_NODE
 from dovetail.model.objects.watched_kinds import FLEET, NODES_AND_STANDING_CLAIMS
 from dovetail.model.rules.pod_rules import is_reschedulable
 from dovetail.model.snapshot import Snapshot
@@ -100,7 +100,12 @@ class AwaitOrders:
             sight.works()
             needed = self.needed.of(snapshot)
             expired, expiry = self.expiries.look(snapshot)
-            due_at_once = [*self.deserted.of(snapshot), *expired]
+            launching = [o.claim.name for _, of, o in needed if of == LAUNCH_NODE and isinstance(o, StartOwner)]
+            due_at_once = [
+                *self.deserted.of(snapshot),
+                *expired,
+                *unfinished.never_initialized(snapshot, launching),
+            ]
             busy = time.thread_time() - began
             missing, in_hand = await self._without_owner(needed)
             began = time.thread_time()

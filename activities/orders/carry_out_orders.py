@@ -19,6 +19,8 @@ from dovetail.activities.shared.owner_starts import OwnerStarts
 from dovetail.activities.shared.running_workflows import running_type
 from dovetail.activities.shared.writes.claim_deletion import delete_because
 from dovetail.activities.shared.writes.revisions import revise_claim
+from dovetail.lifecycle.liveness import initialization_overdue
+from dovetail.lifecycle.unfinished import runs_for_users
 from dovetail.messages.inputs import NodeInput
 from dovetail.messages.orders import DeleteClaim, StartOwner, StartRelease, TakeOffMark, TerminateOrphan
 from dovetail.messages.outcomes import StepOutcome
@@ -38,7 +40,11 @@ from dovetail.telemetry.log import departures
 from dovetail.telemetry.metrics.karpenters.lifecycle import ordered
 
 # What is deleted although nothing is wrong with it.
-VOLUNTARY: Final = {"expired": Cause.EXPIRED_HARD, "static_scale_down": Cause.SCALED_DOWN}
+VOLUNTARY: Final = {
+    "expired": Cause.EXPIRED_HARD,
+    "static_scale_down": Cause.SCALED_DOWN,
+    "never_initialized": Cause.SCALED_DOWN,
+}
 
 
 # Workers whose clocks are further apart take no steps: what one of them finds expired is nearly so for each other one.
@@ -151,6 +157,11 @@ class CarryOutOrders:
                 pools = self.marking.pauses.pools if self.marking.pauses is not None else None
                 pool = await pools.read(claim.labels.get(names.NODE_POOL, "")) if pools is not None else None
                 return "" if pools is None or (pool and pool.replicas is not None) else "its NodePool is not static"
+            case "never_initialized":
+                if not initialization_overdue(claim, self.now() + CLOCKS_APART, awaited=False):
+                    return "its node is ready, or not late"
+                pods = await self.marking.pods.list_on(claim.node_name)
+                return "pods run on its node" if any(map(runs_for_users, pods)) else ""
             case other:
                 raise Refused(f"NodeClaim/{claim.name}", f"nothing is deleted for the reason {other[:64]!r}")
 

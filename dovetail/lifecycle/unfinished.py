@@ -8,6 +8,7 @@ within bounds; see `too_many`.
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from dovetail.lifecycle.liveness import initialization_overdue
 from dovetail.messages.orders import DeleteClaim, StartOwner, StartRelease, TakeOffMark, TerminateOrphan
 from dovetail.messages.subjects import ClaimRef
 from dovetail.messages.workflow_types import LAUNCH_NODE, TERMINATE_NODE
@@ -15,7 +16,10 @@ from dovetail.model import names
 from dovetail.model.nodes import Node, NodeClaim
 from dovetail.model.permission.beginnings import Cause, hold_of, said_in
 from dovetail.model.permission.pauses import next_end
+from dovetail.model.places.kept_places import planned_pods
+from dovetail.model.pods import Pod
 from dovetail.model.rules.expiries import deleted_at
+from dovetail.model.rules.pod_rules import is_active, is_daemon, is_mirror, is_terminal
 from dovetail.model.snapshot import Snapshot
 
 ORPHAN_AGE = 30.0  # a launch writes its claim within this, or its retry finds the instance by its tag
@@ -116,6 +120,33 @@ def marks(snapshot: Snapshot) -> tuple[TakeOffMark, ...]:
         if owner or tainted or claim.condition(names.DISRUPTION_REASON) is not None:
             found.append(TakeOffMark(claim=reference(claim), owner=owner))
     return tuple(found)
+
+
+def never_initialized(snapshot: Snapshot, launching: Iterable[str]) -> tuple[DeleteClaim, ...]:
+    """LIF-83: of these claims, those made for pods whose node runs none and has not been initialised for too long."""
+    found = []
+    for claim in filter(None, map(snapshot.claims.get, launching)):
+        uids = planned_pods(claim)
+        waiting = any(
+            (pod := snapshot.pods.get(uid)) is not None and is_active(pod) and not pod.node_name for uid in uids
+        )
+        if not uids or not initialization_overdue(claim, snapshot.now, awaited=waiting):
+            continue
+        nodes = snapshot.pairing.nodes_of(claim)
+        said_of_it = [claim.annotations, *[node.annotations for node in nodes]]
+        kept = any(said.get(names.DO_NOT_DISRUPT) == "true" for said in said_of_it)
+        used = any(runs_for_users(pod) for node in nodes for pod in snapshot.pods_by_node.get(node.name, ()))
+        hold = hold_of(said_in(snapshot, claim.labels.get(names.NODE_POOL, "")), Cause.SCALED_DOWN)
+        if nodes and not kept and not used and hold is None:
+            condition = claim.condition(names.INITIALIZED_CONDITION)
+            message = condition.message or condition.reason if condition is not None else "not initialised"
+            found.append(DeleteClaim(claim=reference(claim), reason="never_initialized", message=message))
+    return tuple(found)
+
+
+def runs_for_users(pod: Pod) -> bool:
+    """Whether the pod is somebody's who would miss it: no DaemonSet's, nor the node's own, and it has not ended."""
+    return not (is_terminal(pod) or is_daemon(pod) or is_mirror(pod))
 
 
 def expired(snapshot: Snapshot) -> tuple[DeleteClaim, ...]:

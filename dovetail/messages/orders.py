@@ -46,7 +46,7 @@ class DeleteClaim:
 
     kind: Literal["delete_claim"] = "delete_claim"
     claim: ClaimRef
-    reason: str  # expired, garbage_collected, unhealthy, static_scale_down
+    reason: str  # expired, garbage_collected, unhealthy, static_scale_down, never_initialized
     message: str = ""
     at_once: bool = False  # write a deadline that has passed first (GCR-15)
     condition: str = ""  # the node condition for which it is repaired

@@ -35,6 +35,8 @@ from dovetail.placement.node_terms import node_terms
 BINDING_SECONDS: Final = 10.0  # the longest pause of the kube-scheduler between two tries of one pod
 KEPT_SECONDS: Final = 20.0  # a nomination that is still set has not been tried yet: every failed try clears it
 JOINING_SECONDS: Final = 300.0  # a node without a fault joins within this time
+# Why a node is not initialised that lacks what its pods ask for: no fault of the NodePool's.
+LACKING: Final = frozenset({"ResourceNotRegistered", "DRADriverPoolsNotPublished"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -202,13 +204,19 @@ def left_pending(claim: NodeClaim, pods: Mapping[str, Pod]) -> tuple[str, ...]:
     return pending if 2 * len(pending) >= len(here) else ()
 
 
+def lacks_what_pods_ask_for(claim: NodeClaim) -> bool:
+    """Whether its node has joined and waits for a device or a resource that its pods ask for."""
+    condition = claim.condition(names.INITIALIZED_CONDITION)
+    return condition is not None and condition.status != "True" and condition.reason in LACKING
+
+
 def launch_in_vain(claim: NodeClaim, pods: Mapping[str, Pod], now: float) -> UnusedLaunch | None:
     """What its NodePool remembers of a claim that ends; None if it was of use. Its pods are named only if they could
     have reached its node."""
     pending = left_pending(claim, pods)
     if not pending:
         return None
-    came_up = claim.is_true(names.INITIALIZED_CONDITION)
+    came_up = claim.is_true(names.INITIALIZED_CONDITION) or lacks_what_pods_ask_for(claim)
     whose = whose_pods([pods[uid] for uid in pending]) if came_up else None
     return unused_launch(claim.name, now, pending if had_its_chance(claim) else (), whose)
 

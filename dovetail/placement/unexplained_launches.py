@@ -1,8 +1,9 @@
 """The launches for pods within the last hour, and which of them no pending pod explains.
 
 A launch is unexplained if pods that it was made for are still pending, and either its node has been initialised for a
-minute and runs none, or earlier claims are for the same pods. A deployment, a wave of drift, a static pool and a
-shortage leave no such launch: their pods run, or are gone, or nothing was launched.
+minute and runs none, or it has lacked a resource that they ask for during a quarter of an hour, or earlier claims are
+for the same pods. A deployment, a wave of drift, a static pool and a shortage leave no such launch: their pods run, or
+are gone, or nothing was launched.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -25,9 +26,10 @@ from dovetail.model.remembered.unused_launches import (
 from dovetail.model.rules.pod_rules import is_active
 from dovetail.model.scheduling.requirements import from_expressions
 from dovetail.model.snapshot import Snapshot
-from dovetail.placement.earlier_claims import JOINING_SECONDS, used_claims
+from dovetail.placement.earlier_claims import JOINING_SECONDS, lacks_what_pods_ask_for, used_claims
 from dovetail.placement.prices import worst_launch_price
 
+LACKING_AFTER: Final = 900.0  # a device's driver is built on some nodes
 UNUSED_AFTER: Final = 60.0  # after initialisation; the kube-scheduler binds thousands of pods in less
 DOLLARS_SECONDS: Final = 600.0  # how recent the launches are whose dollars an hour are added up
 
@@ -103,6 +105,8 @@ def _unexplained(
 
 
 def _has_failed_to_join(claim: NodeClaim, now: float) -> bool:
+    if lacks_what_pods_ask_for(claim):
+        return False
     return not claim.is_true(names.INITIALIZED_CONDITION) and now - claim.created > JOINING_SECONDS
 
 
@@ -111,6 +115,8 @@ def _is_pending(pod: Pod | None) -> bool:
 
 
 def _stands_unused(claim: NodeClaim, now: float) -> bool:
+    if lacks_what_pods_ask_for(claim):
+        return now - claim.created > LACKING_AFTER
     initialized = claim.condition(names.INITIALIZED_CONDITION)
     return initialized is not None and initialized.status == "True" and now - initialized.changed > UNUSED_AFTER
 

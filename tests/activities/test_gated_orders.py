@@ -17,7 +17,7 @@ from dovetail.messages.orders import DeleteClaim, FillPool, Order
 from dovetail.messages.subjects import ClaimRef
 from dovetail.model import names
 from dovetail.model.nodes import Condition, NodeClaim, RepairPolicy
-from dovetail.model.pods import Expression
+from dovetail.model.pods import Expression, Pod
 from dovetail.model.pools import NodePool
 from dovetail.model.scheduling.taints import Taint
 from dovetail.model.snapshot import Snapshot
@@ -31,7 +31,7 @@ from testing.fakes import (
 )
 from tests.activities.test_departing import an_instance
 from tests.activities.test_ordering import FakeClasses
-from tests.lifecycle.objects import a_joined_claim, a_joined_node
+from tests.lifecycle.objects import DAEMON, a_joined_claim, a_joined_node, a_pod, is_now
 from tests.lifecycle.test_gated import static
 
 REF = ClaimRef(name="pool-1", uid="uid-pool-1", pool="pool")
@@ -280,6 +280,23 @@ async def test_a_claim_that_is_ordered_to_go_says_why(reason: str, because: str)
 
     left = world.claims["pool-1"]
     assert (left.deleting_since is None, left.annotations[names.ENDED_BECAUSE]) == (False, f"{because}: as was seen")
+
+
+async def test_a_node_that_is_never_initialised_goes_unless_it_is_ready_or_runs_a_pod_by_now() -> None:
+    """LIF-83: asked of the API server as the claim is deleted."""
+    waits = is_now(names.INITIALIZED_CONDITION, "Unknown", reason="ResourceNotRegistered")
+    late = a_joined_claim(conditions=(is_now(names.LAUNCHED), is_now(names.REGISTERED_CONDITION), waits))
+    order = DeleteClaim(claim=REF, reason="never_initialized", message="no gpu")
+
+    async def left(claim: NodeClaim, *pods: Pod, now: float = 2000.0) -> str:
+        world = World(clock=now)
+        world.put(claim, a_joined_node(), *pods)
+        await carry_out(world, order)
+        after = world.claims["pool-1"]
+        return after.annotations[names.ENDED_BECAUSE] if after.deleting_since is not None else "stays"
+
+    assert await left(late) == await left(late, a_pod(owners=(DAEMON,))) == "NeverInitialized: no gpu"
+    assert await left(late, a_pod()) == await left(a_joined_claim()) == await left(late, now=1500.0) == "stays"
 
 
 async def test_a_claim_whose_node_was_deleted_does_not_claim_to_know_by_whom() -> None:

@@ -26,7 +26,7 @@ from dovetail.ports.cloud import Instance, NodeClassState
 from dovetail.termination.leaving import LEAVING_TAINT
 from testing.fakes import FakeCloud, FakeNotices, World
 from tests.activities.test_departing import an_instance
-from tests.lifecycle.objects import DAEMON, NODE_CLASS, a_claim, a_joined_claim, a_joined_node, a_pod, a_pool
+from tests.lifecycle.objects import DAEMON, NODE_CLASS, a_claim, a_joined_claim, a_joined_node, a_pod, a_pool, is_now
 
 REF = ClaimRef(name="pool-1", uid="uid-pool-1", pool="pool")
 
@@ -179,6 +179,22 @@ async def test_a_claim_that_has_expired_is_ordered(stage: Stage) -> None:
 
     assert isinstance(order, DeleteClaim)
     assert (order.reason, stage.world.clock) == ("expired", 1050.0)
+
+
+async def test_an_empty_node_that_is_never_initialised_is_ordered_to_go(stage: Stage) -> None:
+    """LIF-83: its launch, which waits for it, runs."""
+    waits = is_now(names.INITIALIZED_CONDITION, "Unknown", reason="ResourceNotRegistered", message="no gpu")
+    done = (is_now(names.LAUNCHED), is_now(names.REGISTERED_CONDITION), waits)
+    stage.world.put(a_joined_claim(conditions=done, annotations={names.PLANNED_PODS: "gone"}), a_joined_node())
+    stage.workflows["c/claim/pool-1"] = "LaunchNode"
+    ordering = stage.ordering()
+
+    assert await stage.orders(ordering) == ()
+    stage.world.clock = 1000.0 + 900.0
+    [order] = await stage.orders(ordering)
+
+    assert isinstance(order, DeleteClaim)
+    assert (order.reason, order.message) == ("never_initialized", "no gpu")
 
 
 async def test_a_mark_whose_owner_does_not_run_is_taken_off(stage: Stage) -> None:

@@ -13,6 +13,7 @@ from dovetail.lifecycle.unfinished import (
     is_mass,
     lost_everything,
     marks,
+    never_initialized,
     next_expiry,
     orphans,
     owners,
@@ -26,10 +27,11 @@ from dovetail.messages.orders import StartOwner, StartRelease, TakeOffMark, Term
 from dovetail.messages.subjects import ClaimRef
 from dovetail.model import names
 from dovetail.model.nodes import Condition, Node, NodeClaim, NodeClassRef
+from dovetail.model.pods import Pod
 from dovetail.model.pools import ClaimTemplate, NodePool
 from dovetail.model.snapshot import Snapshot
 from dovetail.termination.leaving import LEAVING_TAINT
-from tests.lifecycle.objects import a_claim, a_joined_claim, a_joined_node, is_now
+from tests.lifecycle.objects import DAEMON, a_claim, a_joined_claim, a_joined_node, a_pod, is_now
 
 REF = ClaimRef(name="pool-1", uid="uid-pool-1", pool="pool")
 CLASS_LABEL = "karpenter.k8s.aws/ec2nodeclass"
@@ -377,3 +379,45 @@ def test_a_node_is_managed_by_the_label_of_any_class_that_the_cloud_knows() -> N
     world = replace(a_snapshot(a_managed_node(deleting_since=NOW)), supported_node_classes=several)
 
     assert len(releases(world)) == 1
+
+
+def not_ready(**annotations: str) -> NodeClaim:
+    """Made for web-1, registered at 1000, and without the resource that it asks for."""
+    waits = is_now(
+        names.INITIALIZED_CONDITION, "Unknown", reason="ResourceNotRegistered", message='Resource "gpu" was requested'
+    )
+    done = (is_now(names.LAUNCHED), is_now(names.REGISTERED_CONDITION), waits)
+    return a_joined_claim(conditions=done, annotations={names.PLANNED_PODS: "uid-web-1", **annotations})
+
+
+def given_up(now: float, *pods: Pod, claim: NodeClaim | None = None) -> list[tuple[str, str]]:
+    world = a_snapshot(claim or not_ready(), a_managed_node(), now=now)
+    world = replace(world, pods={pod.uid: pod for pod in pods})
+    return [(order.reason, order.message) for order in never_initialized(world, ["pool-1"])]
+
+
+def test_an_empty_node_that_is_never_initialised_is_given_up_once_nobody_waits_for_it() -> None:
+    """LIF-83: and after 45 minutes, where one waits: on another it may run."""
+    gone = [("never_initialized", 'Resource "gpu" was requested')]
+    waiting = a_pod("web-1", node_name="", phase="Pending")
+    agent = a_pod("agent", owners=(DAEMON,))
+
+    assert given_up(1000.0 + 899.0) == []
+    assert given_up(1000.0 + 900.0, agent) == gone
+    assert given_up(1000.0 + 900.0, waiting) == []
+    assert given_up(1000.0 + 2700.0, waiting) == gone
+
+
+@pytest.mark.parametrize("fields", [{}, {"deleting_since": 1500.0}, {"phase": "Pending"}])
+def test_a_node_on_which_somebody_s_pod_is_stays_however_long_it_is_not_initialised(fields: dict[str, Any]) -> None:
+    """LIF-83."""
+    assert given_up(90000.0, a_pod("other", **fields)) == []
+
+
+def test_a_node_that_is_not_initialised_stays_if_a_person_keeps_it_or_made_it_or_it_is_a_static_pool_s() -> None:
+    """LIF-83: somebody may look for the cause on it."""
+    of_nobody = replace(not_ready(), annotations={})
+
+    assert given_up(90000.0, claim=not_ready(**{names.DO_NOT_DISRUPT: "true"})) == []
+    assert given_up(90000.0, claim=of_nobody) == []
+    assert given_up(90000.0, claim=a_joined_claim(annotations={names.PLANNED_PODS: "uid-web-1"})) == []

@@ -90,6 +90,7 @@ SAID: dict[str, Callable[[], None]] = {
     "unhealthy": lambda: departures.ordered(CLAIM, delete("unhealthy")),
     "lost": lambda: departures.ordered(CLAIM, delete("garbage_collected")),
     "surplus": lambda: departures.ordered(CLAIM, delete("static_scale_down")),
+    "never initialized": lambda: departures.ordered(CLAIM, delete("never_initialized")),
     "orphan": lambda: departures.orphan_terminated("aws:///eu-west-1a/i-2"),
 }
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from dovetail.model import names
-from dovetail.model.nodes import Node, NodeClaim
+from dovetail.model.nodes import Condition, Node, NodeClaim
 from dovetail.model.pods import Owner, Pod
 from dovetail.model.pools import NodePool
 from dovetail.model.remembered.unused_launches import (
@@ -301,6 +301,29 @@ def test_nodes_that_never_came_up_are_the_pool_s_whoever_they_were_for() -> None
     again = [replace(claim, name=f"{claim.name}-again") for claim in old]
 
     assert stopped(with_claims(mine, *old, *again)).keys() == {"default"}
+
+
+def lacking(claims: Iterable[NodeClaim], reason: str, ago: float) -> list[NodeClaim]:
+    """Their nodes have joined, and are not initialised for that reason."""
+    waits = Condition(type=names.INITIALIZED_CONDITION, status="Unknown", reason=reason, changed=NOW - ago)
+    return [replace(each, conditions=(each.conditions[0], waits), created=NOW - ago) for each in claims]
+
+
+def test_nodes_without_the_resource_that_their_pods_ask_for_hold_the_owner_of_these() -> None:
+    """PLQ-33: who asks for what no plugin brings must not stop the pool for the others, standing or ended."""
+    found, claims = useless(12)
+    mine = of_one_owner(found)
+    stranger, [more] = a_pod("stranger", cpu="7"), of_one_owner([a_pod("more")])
+
+    for ago, served in ((600.0, ["more", "stranger"]), (1000.0, ["stranger"])):
+        world = with_claims([*mine, stranger, more], *lacking(claims, "ResourceNotRegistered", ago))
+        assert not stopped(world)
+        assert sorted(pod for group in groups(placed(world)) for pod in group) == served
+
+    for reason, blamed in (("ResourceNotRegistered", True), ("StartupTaintsExist", False)):
+        launch = launch_in_vain(lacking(claims, reason, 1000.0)[0], {pod.uid: pod for pod in mine}, NOW)
+        assert launch is not None
+        assert bool(launch.whose.owners) is blamed
 
 
 @pytest.mark.parametrize("of", [of_one_owner, lambda pods: of_teams(pods, "team", "team-2")])

@@ -187,7 +187,7 @@ def test_nothing_fits_on_a_type_that_daemon_sets_overdraw_in_anything() -> None:
     pod = a_pod("d", cpu="100m")
     asks = replace(pod, requests={**pod.requests, GPU: 1})
     two = {name: DaemonSet(name=name, namespace="default", pod=asks) for name in ("d", "e")}
-    only = [replace(TYPES[0], capacity={**TYPES[0].capacity, GPU: 1})]
+    only = (replace(TYPES[0], capacity={**TYPES[0].capacity, GPU: 1}),)
 
     assert placed(a_snapshot([a_pod("p")], types=only, daemon_sets={"d": two["d"]})).new
     assert placed(a_snapshot([a_pod("p")], types=only, daemon_sets=two)).new == ()

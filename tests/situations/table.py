@@ -92,6 +92,9 @@ def own_object(kind: str, **spec: Any) -> Json:
     return {"apiVersion": "dovetail.sh/v1alpha1", "kind": kind, "metadata": {"name": kind.lower()}, "spec": spec}
 
 
+LACKS = 'Resource "nvidia.com/gpu" was requested but not registered'
+
+
 def goes_for(ending: Ending, name: str, words: str, *never: str) -> Situation:
     """A node that leaves, as `status` and `explain node` say it."""
     said = f"{ending}: {words}" if words else ending.value
@@ -115,6 +118,15 @@ def unjoined() -> Json:
     claim, _ = node()
     claim["status"] = {"providerID": "embedded://i-1"}
     return conditions(claim, {"type": names.LAUNCHED, "status": "True", "reason": "Launched", "message": ""})
+
+
+def lacking() -> tuple[Json, Json]:
+    """As the launch writes it when no plugin brings the device."""
+    claim, found = node()
+    del found["metadata"]["labels"][names.INITIALIZED]
+    done = ({"type": each, "status": "True", "reason": each} for each in (names.LAUNCHED, names.REGISTERED_CONDITION))
+    waits = {"type": names.INITIALIZED_CONDITION, "status": "Unknown", "reason": "ResourceNotRegistered"}
+    return conditions(claim, *done, {**waits, "message": LACKS}), found
 
 
 def two_workers() -> tuple[Json, ...]:
@@ -318,6 +330,12 @@ SITUATIONS: Final = (
         objects=(pool(), unjoined()),
         later=AN_HOUR,
         asks=(Asks(CHECK, ("not ready yet: waits to join", "dovetail history claim-n1"), (), NEEDS),),
+    ),
+    Situation(
+        name="a node that has joined and lacks what its pods ask for",
+        objects=(pool(), *lacking()),
+        later=AN_HOUR,
+        asks=(Asks(CHECK, (f"not ready yet: {LACKS}", "dovetail history claim-n1"), ("start-up taints",), NEEDS),),
     ),
     Situation(
         name="a NodePool is not ready",
@@ -580,6 +598,9 @@ SITUATIONS: Final = (
     goes_for(Ending.INSTANCE_GONE, "an instance that is gone", ""),
     goes_for(Ending.NODE_DELETED, "a Node object that somebody deleted", ""),
     goes_for(Ending.UNREGISTERED, "an instance that never registered", "no node within 900 s"),
+    goes_for(
+        Ending.UNINITIALIZED, "an empty node that was never initialised", 'Resource "nvidia.com/gpu" was requested'
+    ),
     goes_for(Ending.NO_CAPACITY, "a launch without capacity", "m5.large is sold out"),
     goes_for(Ending.REFUSED, "a launch that was refused in the end", "Unauthorized"),
     Situation(

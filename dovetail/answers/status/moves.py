@@ -164,4 +164,7 @@ def _launch(facts: FleetFacts, claim: NodeClaim) -> Move:
 def _launch_step(claim: NodeClaim) -> str:
     if not claim.is_true(names.LAUNCHED):
         return "launch"
-    return "start-up taints" if claim.is_true(names.REGISTERED_CONDITION) else "waits to join"
+    if not claim.is_true(names.REGISTERED_CONDITION):
+        return "waits to join"
+    condition = claim.condition(names.INITIALIZED_CONDITION)
+    return condition.message if condition is not None and condition.message else "start-up taints"

@@ -34,6 +34,7 @@ class Ending(StrEnum):
     CLASS_NOT_READY = "NodeClassNotReady"
     REFUSED = "LaunchRefused"
     UNREGISTERED = "NeverRegistered"
+    UNINITIALIZED = "NeverInitialized"
     GIVEN_BACK = "GivenBack"
     # What others delete
     POOL_DELETED = "NodePoolDeleted"
@@ -55,6 +56,7 @@ OF_REASONS: Final = {
     "unhealthy": Ending.REPAIRED,
     "static_scale_down": Ending.SCALED_DOWN,
     "node_deleted": Ending.NODE_DELETED,
+    "never_initialized": Ending.UNINITIALIZED,
 }
 # The instance ends whatever its pods and budgets say.
 INTERRUPTIONS: Final = frozenset(

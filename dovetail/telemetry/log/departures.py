@@ -16,6 +16,7 @@ _ORDERED: Final = {
     "unhealthy": words.UNHEALTHY,
     "garbage_collected": words.INSTANCE_LOST,
     "static_scale_down": words.SURPLUS,
+    "never_initialized": words.NEVER_INITIALIZED,
 }
 
 

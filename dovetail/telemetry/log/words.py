@@ -196,6 +196,14 @@ SURPLUS: Final = LogLine(
     when="its pool with a fixed number of nodes has one too many",
     ours=True,
 )
+NEVER_INITIALIZED: Final = LogLine(
+    message="deleting uninitialized nodeclaim",
+    controller="nodeclaim.lifecycle",
+    about="NodeClaim",
+    fields=("why",),
+    when="its node runs nothing and has not been ready for pods for too long",
+    ours=True,
+)
 ORPHAN: Final = LogLine(
     message="garbage collected cloudprovider instance",
     controller="instance.garbagecollection",
