@@ -1,9 +1,9 @@
 """The settings of a process in the form that placement and disruption take."""
 
 import time
-from collections.abc import Callable
 from typing import Any, Final
 
+from dovetail.background.time_limit import TimeLimit
 from dovetail.disruption.settings import DisruptionSettings
 from dovetail.messages.plans import nomination_seconds
 from dovetail.model.names import WELL_KNOWN_LABELS
@@ -67,11 +67,10 @@ def cost_settings(settings: Settings) -> CostSettings:
     )
 
 
-def stopwatch(seconds: float) -> Callable[[], bool]:
-    """A function that says whether this thread has since worked for so many seconds: on a busy machine a search covers
-    as much as on an idle one, and DOVETAIL_PASS_LIMIT ends it by the clock."""
-    until = time.thread_time() + seconds
-    return lambda: time.thread_time() >= until
+def stopwatch(seconds: float) -> TimeLimit:
+    """Whether this thread has since worked for so many seconds: on a busy machine a search covers as much as on an idle
+    one, and DOVETAIL_PASS_LIMIT ends it by the clock."""
+    return TimeLimit(seconds, time.thread_time)
 
 
 def brake_settings(settings: Settings) -> BrakeSettings:

@@ -12,8 +12,9 @@ import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
 from typing import TypeVar
+
+from dovetail.background.time_limit import Clock, TimeLimit
 
 T = TypeVar("T")
 
@@ -26,7 +27,7 @@ SHORT_REST_SECONDS = 5.0
 
 
 class DecisionThread:
-    def __init__(self, seconds: float = math.inf, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, seconds: float = math.inf, clock: Clock = time.monotonic) -> None:
         """`seconds`: how long one decision may take before it is asked to answer with what it has."""
         self.seconds, self.clock = seconds, clock
         self.executor = ThreadPoolExecutor(max_workers=1, thread_name_prefix="decisions")
@@ -35,9 +36,10 @@ class DecisionThread:
     async def run(self, decide: Callable[[ShouldStop], T]) -> T:
         """What `decide` returns. When its time is up it is asked to stop; on a cancel too, and then it is awaited."""
         async with self.busy:
-            stop, until = threading.Event(), self.clock() + self.seconds
-            should_stop = partial(_should_stop, stop, self.clock, until)
-            future = asyncio.get_running_loop().run_in_executor(self.executor, decide, should_stop)
+            stop, is_late = threading.Event(), TimeLimit(self.seconds, self.clock)
+            future = asyncio.get_running_loop().run_in_executor(
+                self.executor, decide, lambda: stop.is_set() or is_late()
+            )
             try:
                 return await asyncio.shield(future)
             except asyncio.CancelledError:
@@ -55,7 +57,3 @@ def rest_after(took: float, in_vain: int = 1) -> float:
     a row have found nothing, this one counted: where pods come and go all day, few of very many find something."""
     factor = SHORT_REST_FACTOR * min(in_vain, MOST_IN_VAIN)
     return max(took * REST_FACTOR, min(took * factor, SHORT_REST_SECONDS))
-
-
-def _should_stop(stop: threading.Event, clock: Callable[[], float], until: float) -> bool:
-    return stop.is_set() or clock() >= until

@@ -4,13 +4,12 @@ The decisions themselves run on the cluster as it is now: what they set aside he
 """
 
 import asyncio
-import time
-from collections.abc import Callable
 from typing import Final
 
 from dovetail.activities.shared.looks.snapshots import whole_snapshot
 from dovetail.answers.doctor.findings import Check, fine, skipped, warned
 from dovetail.answers.wording import plural
+from dovetail.background.time_limit import TimeLimit
 from dovetail.disruption.choose import decide
 from dovetail.model.objects.judging import Unjudged
 from dovetail.model.snapshot import Snapshot
@@ -41,13 +40,7 @@ async def judged(world: World, settings: Settings) -> Check:
 
 def unjudged_now(snapshot: Snapshot, settings: Settings) -> tuple[Unjudged, ...]:
     """What placement and disruption set aside, each object once."""
-    _, placement = plan_provisioning(snapshot, placement_settings(settings), _deadline())
-    decision = decide(snapshot, disruption_settings(settings), _deadline())
+    _, placement = plan_provisioning(snapshot, placement_settings(settings), TimeLimit(SECONDS))
+    decision = decide(snapshot, disruption_settings(settings), TimeLimit(SECONDS))
     faults = {(fault.kind, fault.name): fault for fault in (*placement.unjudged, *decision.unjudged)}
     return tuple(faults[key] for key in sorted(faults))
-
-
-def _deadline() -> Callable[[], bool]:
-    """A function that says whether a decision that begins now has used up its time."""
-    until = time.monotonic() + SECONDS
-    return lambda: time.monotonic() >= until

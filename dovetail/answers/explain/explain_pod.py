@@ -13,7 +13,7 @@ from dovetail.answers.explain.pod_words import pool_words, requested
 from dovetail.answers.explain.pool_words import pools_left_out
 from dovetail.answers.explain.what_if import Help, helps, place_text
 from dovetail.answers.failures import CommandFailed
-from dovetail.answers.look.limits import TimeLimit
+from dovetail.answers.look.limits import AnswerLimit
 from dovetail.answers.look.refusals import refusal_of
 from dovetail.answers.look.sources import Look
 from dovetail.answers.wording import plural
@@ -113,7 +113,7 @@ class _Round:
         return Index(with_unplanned_as_nodes(self.look.snapshot), placement_settings(self.look.settings))
 
     @cached_property
-    def limit(self) -> TimeLimit:
+    def limit(self) -> AnswerLimit:
         return self.look.placing()
 
     @cached_property

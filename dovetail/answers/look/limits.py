@@ -5,30 +5,26 @@ busy for 85 seconds whenever a person asked why pods wait.
 """
 
 import time
-from collections.abc import Callable
 from typing import Final
 
 from dovetail.answers.wording import duration_text, plural
+from dovetail.background.time_limit import Clock, TimeLimit
 
-Clock = Callable[[], float]
 PLACING: Final = "DOVETAIL_PASS_LIMIT"
 SEARCHING: Final = "DOVETAIL_SEARCH_LIMIT"
 
 
-class TimeLimit:
-    """Whether the time is up; it begins when it is made."""
+class AnswerLimit(TimeLimit):
+    """A limit that says what it has cut short."""
 
     def __init__(self, seconds: float, setting: str, clock: Clock = time.monotonic) -> None:
         """`setting`: where the seconds come from."""
-        self._seconds, self._setting, self._clock = seconds, setting, clock
-        self._until = clock() + seconds
-
-    def __call__(self) -> bool:
-        return self._clock() >= self._until
+        super().__init__(seconds, clock)
+        self._setting = setting
 
     def note(self, what: str) -> str:
         """That it was up, in words. `what`: what has not been looked at for that."""
-        return f"planning for this answer ended after {duration_text(self._seconds)} ({self._setting}): {what}"
+        return f"planning for this answer ended after {duration_text(self.seconds)} ({self._setting}): {what}"
 
     def pods_note(self, count: int) -> tuple[str, ...]:
         """The same of so many waiting pods; nothing if all were reached."""

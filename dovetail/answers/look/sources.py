@@ -17,11 +17,12 @@ from temporalio.service import RPCError
 
 from dovetail.activities.shared.looks.snapshots import whole_snapshot
 from dovetail.answers.failures import CommandFailed
-from dovetail.answers.look.limits import PLACING, SEARCHING, Clock, TimeLimit
+from dovetail.answers.look.limits import PLACING, SEARCHING, AnswerLimit
 from dovetail.answers.look.pause_words import pause_lines
 from dovetail.answers.look.recording import Recording, read_recording, write_recording
 from dovetail.answers.look.troubles import OwnTrouble
 from dovetail.answers.wording import moment_text
+from dovetail.background.time_limit import Clock
 from dovetail.connection.configuration import TemporalUnusable
 from dovetail.connection.temporal import ANSWER_SECONDS, connect
 from dovetail.disruption.decision_snapshot import claims_of, for_disruption
@@ -52,13 +53,13 @@ class Look:
     recent: tuple[Recent, ...] = ()  # what the Scheduler did last, also where it does not answer now
     clock: Clock = time.monotonic
 
-    def placing(self) -> TimeLimit:
+    def placing(self) -> AnswerLimit:
         """How long it may be looked for places of pods, from now on: as long as in a pass of the Scheduler."""
-        return TimeLimit(self.settings.pass_limit, PLACING, self.clock)
+        return AnswerLimit(self.settings.pass_limit, PLACING, self.clock)
 
-    def searching(self) -> TimeLimit:
+    def searching(self) -> AnswerLimit:
         """The same for nodes that may leave: as long as in a round."""
-        return TimeLimit(self.settings.search_limit, SEARCHING, self.clock)
+        return AnswerLimit(self.settings.search_limit, SEARCHING, self.clock)
 
 
 async def look(settings: Settings, file: Path | None) -> Look:

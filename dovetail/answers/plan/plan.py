@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from dovetail.answers.explain.pool_words import pools_left_out
-from dovetail.answers.look.limits import TimeLimit
+from dovetail.answers.look.limits import AnswerLimit
 from dovetail.answers.look.sources import Look
 from dovetail.answers.plan.left import LeftAnswer, left_now
 from dovetail.answers.wording import plural, shown
@@ -161,7 +161,7 @@ def _budgets(look: Look) -> tuple[BudgetAnswer, ...]:
     )
 
 
-def _held_back(look: Look, now: Choice, limit: TimeLimit) -> tuple[str, ...]:
+def _held_back(look: Look, now: Choice, limit: AnswerLimit) -> tuple[str, ...]:
     """What would be begun now if people held nothing, in words. `now`: what is begun as it is."""
     if not pauses(look.snapshot) and not look.snapshot.policies and not look.snapshot.rollouts:
         return ()

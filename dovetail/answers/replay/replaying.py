@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from dovetail.answers.failures import CommandFailed
-from dovetail.answers.look.limits import SEARCHING, TimeLimit
+from dovetail.answers.look.limits import SEARCHING, AnswerLimit
 from dovetail.answers.look.recording import Decision, NoRecording, Recording, adapter
 from dovetail.answers.look.sources import Look, look_at
 from dovetail.answers.record.entries import period_of
@@ -97,7 +97,7 @@ def replayed(settings: Settings, identity: str, flight: Recording) -> ReplayAnsw
     decision = flight.decision
     if decision is None:
         raise CommandFailed(f"{identity}: it is a recorded cluster, of which nothing was decided")
-    limit = TimeLimit(settings.search_limit, SEARCHING)
+    limit = AnswerLimit(settings.search_limit, SEARCHING)
     again = _decide(flight.over(settings), flight.snapshot, decision, limit)
     if limit():
         raise CommandFailed(f"{identity}: {limit.note('it may differ from the original for that alone')}")
