@@ -55,13 +55,18 @@ def bill_of(entries: Sequence[Entry], snapshot: Snapshot, until: float) -> Bill:
     return Bill({pool: tuple(found) for pool, found in spans.items()}, unpriced)
 
 
+_WITHOUT_INSTANCE: Final = ("no_capacity", "class_not_ready")  # outcomes of launches
+
 _Lived = tuple[str, str, PricedSize | None, tuple[float | None, float]]  # pool, claim, size, from when to when
 
 
-def _ended(entries: Iterable[Entry], prices: Prices, until: float) -> Iterator[_Lived]:
+def _ended(entries: Sequence[Entry], prices: Prices, until: float) -> Iterator[_Lived]:
     """A claim that never got an instance has cost nothing."""
     last = {claim: entry for entry in entries if entry.kind == "termination" for claim in entry.claims}
+    launches = {claim: entry.outcome for entry in entries if entry.kind == "launch" for claim in entry.claims}
     for claim, entry in last.items():
+        if entry.launched is None and launches.get(claim) in _WITHOUT_INSTANCE:
+            continue
         if entry.instance_gone is not None or entry.ended is None:
             ended = entry.instance_gone if entry.instance_gone is not None else until
             yield entry.pool, claim, prices.of_entry(entry), (entry.launched, ended)
