@@ -82,6 +82,16 @@ async def test_a_shortage_that_is_over_is_none(tmp_path: Path) -> None:
     assert status_of(sold_out(await looked(a_world(tmp_path, a_ready_pool("ice"))), -1.0)).shortages == ()
 
 
+async def test_a_pool_whose_subnets_are_full_is_not_said_to_let_no_instance_type_through(tmp_path: Path) -> None:
+    """As AWS gives it: the offerings are there, none can be launched, and the cloud has run out of none."""
+    world = a_world(tmp_path, a_ready_pool("full"), a_pod("web"))
+    answer = explain_pod(sold_out(await looked(world), -1.0), "default/web")
+
+    ((name, why),) = answer.pools_left_out
+    assert (name, "let no instance type through" in why) == ("full", False)
+    assert "no subnet of their zones has a free address" in why
+
+
 async def test_a_refused_launch_needs_a_person_after_three_tries(tmp_path: Path) -> None:
     """Before that it may have been a blip of the cloud's. How many there were by then follows from the pauses."""
     policy = launching("demo")["retry_policy"]

@@ -4,14 +4,20 @@ The engine decides which pools these are; only the words are made here.
 """
 
 from collections.abc import Iterator
+from typing import Final
 
 from dovetail.answers.look.readiness import not_ready_words, where_to_mend
-from dovetail.answers.look.shortages import short_of_pool
+from dovetail.answers.look.shortages import let_through, short_of_pool
 from dovetail.model.names import READY
 from dovetail.model.places.placements import EmptyPool
 from dovetail.model.pools import NodePool
 from dovetail.model.snapshot import Snapshot
 from dovetail.placement.place_pods import Index
+
+_NOT_NOW: Final = (
+    "its requirements let instance types through, but none can be launched now: no subnet of their zones has a free"
+    " address, traffic is shifted away from these zones, or the NodeClass has no image or price for them"
+)
 
 
 def pools_left_out(index: Index) -> tuple[tuple[str, str], ...]:
@@ -48,5 +54,8 @@ def _types_words(snapshot: Snapshot, empty: EmptyPool) -> str:
         return f"its instance types cannot be listed{f': {catalogue.error}' if catalogue else ''}"
     if empty.because_of_min_values:
         return "the instance types that its requirements let through have fewer values than its minValues ask for"
-    short = short_of_pool(snapshot, snapshot.pools[empty.pool]) if empty.pool in snapshot.pools else ""
-    return f"{short}; wider types or zones would help" if short else "its own requirements let no instance type through"
+    pool = snapshot.pools.get(empty.pool)
+    if pool is None or not any(let_through(snapshot, pool)):
+        return "its own requirements let no instance type through"
+    short = short_of_pool(snapshot, pool)
+    return f"{short}; wider types or zones would help" if short else _NOT_NOW

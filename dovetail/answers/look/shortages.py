@@ -3,7 +3,7 @@
 A catalogue marks what is short among its offerings; the planners see it there, and only there.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
@@ -28,17 +28,20 @@ class _Short:
 
 def short_of_pool(snapshot: Snapshot, pool: NodePool) -> str:
     """What its own requirements would let through and the cloud has none of; empty where that is nothing."""
+    return _words([_short(*each) for each in let_through(snapshot, pool, lambda each: _holds(each, snapshot.now))])
+
+
+def let_through(
+    snapshot: Snapshot, pool: NodePool, asked: Callable[[Offering], bool] = lambda _: True
+) -> Iterator[tuple[str, Offering]]:
+    """What its own requirements let through of the offerings that are asked about, with the instance type."""
     catalogue = snapshot.catalogues.get(pool.name)
     wanted = from_expressions(pool.template.requirements)
-    types = catalogue.types if catalogue is not None else ()
-    found = [
-        _short(item.name, offering)
-        for item in types
-        for offering in item.offerings
-        if _holds(offering, snapshot.now)
-        and compatible(merge(from_expressions(item.requirements), from_expressions(offering.requirements)), wanted)
-    ]
-    return _words(found)
+    for item in catalogue.types if catalogue is not None else ():
+        of_type = from_expressions(item.requirements)
+        for offering in filter(asked, item.offerings):
+            if compatible(merge(of_type, from_expressions(offering.requirements)), wanted):
+                yield item.name, offering
 
 
 def shortages(snapshot: Snapshot) -> tuple[str, ...]:
