@@ -11,6 +11,7 @@ from dovetail.answers.explain.explain_pod import explain_pod
 from dovetail.answers.explain.explain_pod_text import pod_text
 from dovetail.answers.plan.plan import plan_now
 from dovetail.answers.plan.plan_text import plan_text
+from dovetail.answers.status.status import status_of
 from dovetail.cli.main import main
 from dovetail.disruption.choose import choose
 from dovetail.disruption.rounds import never
@@ -195,6 +196,19 @@ async def test_explain_promises_no_node_while_launches_are_paused(tmp_path: Path
         ("launches_paused", "launches paused for all NodePools until it is resumed, by alice: an incident")
     ]
     assert "PAUSED: launches" in pod_text(answer) and answer.state == "refused"
+
+
+async def test_the_nodes_that_wait_for_their_second_look_save_what_their_plan_does_together(tmp_path: Path) -> None:
+    world = a_world(tmp_path, a_ready_pool(disruption=OPEN), *a_managed_node("n1"), *a_managed_node("n2"))
+    found = await looked(world)
+    choice = choose(found.snapshot, disruption_settings(found.settings), never)
+    assert isinstance(choice, DisruptionPlan)
+
+    moves = status_of(replace(found, held=(Held(plan=choice, due=found.snapshot.now + 9.0),))).under_way
+
+    (command,) = choice.commands
+    assert [move.name for move in moves] == ["n1", "n2"] and command.savings > 0
+    assert sum(move.savings or 0.0 for move in moves) == pytest.approx(command.savings)
 
 
 async def test_a_plan_shows_first_what_waits_for_its_second_look(tmp_path: Path) -> None:

@@ -56,7 +56,7 @@ class Move:
     due: float | None = None  # of a held plan: the time of its second look
     pods_left: int | None = None  # that must still leave the node
     blockers: tuple[str, ...] = ()
-    savings: float | None = None  # of a held plan, all its nodes together
+    savings: float | None = None  # of a held plan, divided among its nodes
     stop: str = ""  # the command that stops it; empty: it can no longer be stopped
 
 

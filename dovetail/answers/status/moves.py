@@ -57,7 +57,7 @@ def _held_move(facts: FleetFacts, held: Held, command: DisruptionCommand, target
         since=held.due - held.plan.validate_after,
         progress=made,
         due=held.due,
-        savings=command.savings or None,
+        savings=command.savings / len(command.targets) or None,
         stop=f"dovetail cancel {target.claim} --reason TEXT",
     )
 
