@@ -97,7 +97,7 @@ class PlanAnswer:
     unreadable: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     pauses: tuple[str, ...] = ()
-    held_back: tuple[str, ...] = ()  # what would be done if nothing were paused
+    held_back: tuple[str, ...] = ()  # what would be done if no pause, policy or roll-out held it
     second_looks: tuple["SecondLookAnswer", ...] = ()
     budgets: tuple["BudgetAnswer", ...] = ()
     left: LeftAnswer | None = None  # what the rest of consolidation would save; None if not asked for

@@ -9,7 +9,7 @@ const box = (head, ...inside) => make("article", { class: "box" }, make("h4", {}
 function plan(found) {
   const nothing = !found.newNodes.length && !found.disruptions.length && !found.ontoExisting.length;
   const late = found.refusedPods.filter(each => each.reason === "not_reached"), refused = found.refusedPods.filter(each => each.reason !== "not_reached");
-  return [notes(found), found.errors.map(text => make("p", { class: "needs" }, text)), found.heldBack.length ? part("Held back by a pause", list(found.heldBack)) : null,
+  return [notes(found), found.errors.map(text => make("p", { class: "needs" }, text)), found.heldBack.length ? part("Held back by a pause, a policy or a roll-out", list(found.heldBack)) : null,
     nothing ? make("p", { class: "calm" }, late.length || found.cut ? "Nothing was found to do before time was up." : "Nothing would be done now.") : null,
     found.newNodes.length ? part("Nodes that would come", make("div", { class: "boxes" }, found.newNodes.map(each => box([`${each.cheapest}, `, toPool(each.pool)], facts([["price", `from ${money(each.price, 4)}/h`], ["of", plural(each.types, "type")], ["market", each.capacityTypes.join(", ")], ["zones", each.zones.join(", ")], ["holds", amounts(each.requests)], ["for", some(each.pods, toPod, 5)]])))), found.moreNewNodes ? soft("and more in the next round") : null) : null,
     found.ontoExisting.length ? part("Pods that go to nodes which are there", list(found.ontoExisting.slice(0, 30).map(([node, pods]) => [toNode(node), ` ${plural(pods, "pod")}`]))) : null,
