@@ -27,7 +27,7 @@ from testbed.plane.kubeconfig import write_kubeconfig
 from testbed.up import CLUSTER, POLICY_PATHS
 from testing.cluster.ground import Ground
 from testing.cluster.objects import owner_of
-from tests.adapters.kube.test_rights_used import granted
+from tests.adapters.kube.test_rights_used import ROLES, granted
 from tests.cluster.system.pods import OURS_TO_SAY, Kubelet
 from tests.cluster.system.scenes import a_slow_replacement, boot, gone
 from tests.packaging.charts import WORKERS, Helm, Object
@@ -183,8 +183,9 @@ async def installed(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[I
         "clusterrolebindings/dovetail-dovetail",
     ):  # the test bed's own workers have them
         await ground.api.delete(f"/apis/rbac.authorization.k8s.io/v1/{kind}")
-    for path in POLICY_PATHS.values():  # the release brings its own
-        await ground.api.delete(f"{path}/dovetail-node-status")
+    for one in yaml.safe_load_all(ROLES.read_text()):
+        if one["kind"] in POLICY_PATHS:  # the release brings its own
+            await ground.api.delete(f"{POLICY_PATHS[one['kind']]}/{one['metadata']['name']}")
     await kubelet.join()
     tending = asyncio.create_task(kubelet.run())
     release = Installed(ground, kubelet, helm)
