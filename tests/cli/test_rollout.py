@@ -182,10 +182,10 @@ def test_a_refused_target_is_tried_again_although_the_intent_is_run_already(
 
 
 @pytest.mark.parametrize(
-    ("order", "intent", "mark"),
+    ("order", "mark"),
     [
-        (("abort", NAME, "--back"), "RollBack", {"failure": {"generation": 1, "message": "web does worse"}}),
-        (("promote", NAME), "Promote", {"promotedBefore": True}),
+        (("RollBack", "abort", NAME, "--back"), {"failure": {"generation": 1, "message": "web does worse"}}),
+        (("Promote", "promote", NAME), {"promotedBefore": True}),
     ],
 )
 def test_an_order_that_stands_from_a_target_before_is_given_anew_once_a_worker_has_seen_the_pause(
@@ -193,9 +193,9 @@ def test_an_order_that_stands_from_a_target_before_is_given_anew_once_a_worker_h
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
     order: tuple[str, ...],
-    intent: str,
     mark: dict[str, Any],
 ) -> None:
+    intent, *words = order
     known = a_rollout("Replacing")
     known["spec"]["intent"] = intent
     known["status"] |= mark
@@ -211,14 +211,14 @@ def test_an_order_that_stands_from_a_target_before_is_given_anew_once_a_worker_h
     assert typed(world, "status", NAME) == 0
     assert f"intent {intent}, given for an earlier target; gate nodes: Passing" in capsys.readouterr().out
     monkeypatch.setattr("asyncio.sleep", a_worker_looks)
-    assert typed(world, *order) == 0
+    assert typed(world, *words) == 0
     found = world.get("NodeRollout", NAME)
     assert found is not None and (seen, found["spec"]["intent"]) == (["Pause"], intent)
 
     monkeypatch.setattr("dovetail.cli.rollout.command.SEEN_WITHIN", 1)
     world.patch("NodeRollout", NAME, {"status": mark}, "status")
     monkeypatch.setattr("asyncio.sleep", no_worker)
-    assert typed(world, *order) == 1
+    assert typed(world, *words) == 1
     assert "no worker has seen that yet" in capsys.readouterr().err
 
 

@@ -195,8 +195,10 @@ class TestRendering:
     @pytest.mark.parametrize("number", [0, 999_999, 1_000_000, 12_345_678])
     def test_a_large_number_reaches_the_worker_as_it_was_written(self, helm: Helm, number: int) -> None:
         names = {
-            **{"claimsPerPod": "DOVETAIL_CLAIMS_PER_POD", "brakeLaunches": "DOVETAIL_BRAKE_LAUNCHES"},
-            **{"brakeDollarsPerHour": "DOVETAIL_BRAKE_DOLLARS_PER_HOUR", "nodeCost": "DOVETAIL_NODE_COST"},
+            "claimsPerPod": "DOVETAIL_CLAIMS_PER_POD",
+            "brakeLaunches": "DOVETAIL_BRAKE_LAUNCHES",
+            "brakeDollarsPerHour": "DOVETAIL_BRAKE_DOLLARS_PER_HOUR",
+            "nodeCost": "DOVETAIL_NODE_COST",
             "flightsMegabytes": "DOVETAIL_FLIGHTS_MEGABYTES",
         }
         given = {"dovetail": {**dict.fromkeys(names, number), "flightsMegabytes": number or 1}}

@@ -46,8 +46,8 @@ class BreakerRule:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Breaker:
-    """What a NodePool remembers for one reason. `opened`: the last failure while it is open; None: it is closed. `ended`:
-    the last failure that a good replacement or a person has answered: nodes that failed until then count no more."""
+    """What a NodePool remembers for one reason. `opened`: the last failure while it is open; None: it is closed.
+    `ended`: the last failure that a good replacement or a person has answered; what failed by then counts no more."""
 
     reason: str
     failures: tuple[Happened, ...] = ()

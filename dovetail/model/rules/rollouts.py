@@ -230,8 +230,8 @@ class Rollout(RolloutStrategy):
 
     @property
     def wants(self) -> Intent:
-        """Its intent. An order to go back, or to the last step at once, applies to the target of that moment, not to the
-        next one, whatever else in the object changes."""
+        """Its intent. An order to go back, or to promote, applies to the target of that moment, not to the next one,
+        whatever else in the object changes."""
         is_earlier = {Intent.ROLL_BACK: self.has_gone_back, Intent.PROMOTE: self.status.promoted_before}
         return Intent.RUN if is_earlier.get(self.intent) else self.intent
 
