@@ -198,7 +198,7 @@ async def mark(world: World) -> MarkOutcome:
         ({"node": "node-2", "node_uid": "uid-node-2", "provider_id": "aws:///zone/i-2"}, "the Node is gone"),
     ],
 )
-async def test_no_node_is_marked_by_another_ones_pool_or_claim(forged: dict[str, str], why: str) -> None:
+async def test_no_node_is_marked_by_another_ones_pool_or_claim(forged: dict[str, Any], why: str) -> None:
     """DIS-141. What holds nodes of its own NodePool would not be asked; the other's pods would not be looked at."""
     world = a_marked_world()
     world.put(a_joined_node("node-2", provider_id="aws:///zone/i-2"))
