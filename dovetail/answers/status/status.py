@@ -12,6 +12,7 @@ from dovetail.answers.status.needs import needs_of
 from dovetail.answers.status.not_ours import count_not_ours
 from dovetail.answers.status.pools import pools_of
 from dovetail.answers.status.rollouts import rollouts_shown
+from dovetail.lifecycle.static_pools import shortfalls
 from dovetail.model.snapshot import Snapshot
 from dovetail.settings.deciding import disruption_settings
 
@@ -36,7 +37,7 @@ def status_of(look: Look) -> StatusAnswer:
         pools=pools,
         recent=tuple(Done(at=each.at, text=each.text) for each in look.recent[-MOST_RECENT:]),
         unreadable=tuple(f"{u.kind} {u.name}: {u.field}: {u.message}" for u in look.unreadable),
-        notes=(*look.notes, *_idle_budgets(snapshot)),
+        notes=(*look.notes, *_idle_budgets(snapshot), *_lacking(look)),
         troubles=look.troubles,
         shortages=shortages(snapshot),
         rollouts=rollouts_shown(snapshot, pools, settings),
@@ -51,6 +52,16 @@ def _idle_budgets(snapshot: Snapshot) -> Iterator[str]:
     for name, pool in sorted(snapshot.pools.items()):
         if snapshot.is_ours(pool.template.node_class) and (idle := idle_budgets(pool)):
             yield f"NodePool {name}: {idle}: {REPAIR_WORDS}"
+
+
+def _lacking(look: Look) -> Iterator[str]:
+    """What NodePools with a fixed number of nodes have not got."""
+    for each in shortfalls(look.snapshot) if look.settings.gates["StaticCapacity"] else ():
+        wanted = look.snapshot.pools[each.pool].replicas
+        yield (
+            f"NodePool {each.pool}: {len(each.numbers)} of its {wanted} nodes are missing; what came to nothing is"
+            " tried again at last every 15 min, and at once when the NodePool or its NodeClass changes"
+        )
 
 
 def _of_interest(snapshot: Snapshot) -> frozenset[str]:
