@@ -100,6 +100,7 @@ class Offering:
     short_until: float = 0.0  # if it is not available because the cloud had none: when it is asked for again
     short_since: float = 0.0  # and when the cloud first said so
     may_be_asked: bool = False  # it was short a while ago, and one claim may ask for it again
+    closed: str = ""  # or why else nothing is launched there now, in words
     unpriced: bool = False  # only the lack of a price keeps it from being available
 
 

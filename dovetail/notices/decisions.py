@@ -6,6 +6,7 @@ repeated. The object's UID is not always known here, and is added before publish
 
 from typing import Final, Literal
 
+from dovetail.model.places.placements import EmptyPool
 from dovetail.model.pods import Pod
 from dovetail.model.rules.pod_rules import do_not_disrupt_of
 from dovetail.model.rules.pod_windows import window_fault, window_words
@@ -46,9 +47,10 @@ def pod_notice(pod: Pod, now: float) -> Notice | None:
     return notice_about(pod, "DoNotDisruptGracePeriodElapsed", message, distinct=message)
 
 
-def no_compatible_types(pool: str, because_of_min_values: bool) -> Notice:
+def no_compatible_types(empty: EmptyPool) -> Notice:
     """The pool has no instance type to offer (PLC-227)."""
     message = "NodePool requirements filtered out all compatible available instance types"
-    if because_of_min_values:
+    if empty.because_of_min_values:
         message += " due to minValues incompatibility"
-    return decision_notice("NodePool", pool, "NoCompatibleInstanceTypes", message, "Warning")
+    message += f"; {empty.closed}" if empty.closed else ""
+    return decision_notice("NodePool", empty.pool, "NoCompatibleInstanceTypes", message, "Warning")

@@ -26,7 +26,7 @@ def placement_notices(snapshot: Snapshot, placement: Placement) -> Iterator[Noti
     yield from _oversized(snapshot, placement)
     yield from _nominations(snapshot, placement)
     for empty in placement.empty_pools:
-        yield publishable(snapshot, no_compatible_types(empty.pool, empty.because_of_min_values))
+        yield publishable(snapshot, no_compatible_types(empty))
     yield from unjudged_notices(placement.unjudged)
 
 

@@ -10,6 +10,7 @@ from dovetail.answers.doctor.cluster import launches_check
 from dovetail.answers.explain.explain_pod import explain_pod
 from dovetail.answers.look.refusals import REFUSED_SECONDS
 from dovetail.answers.look.sources import Look
+from dovetail.answers.plan.plan import plan_now
 from dovetail.answers.shown.screen import Screen
 from dovetail.answers.status.answer import ClusterStatus, StatusAnswer
 from dovetail.answers.status.status import status_of
@@ -18,6 +19,9 @@ from dovetail.model import names
 from dovetail.model.pools import Catalogue
 from dovetail.model.values.json import Json
 from dovetail.model.values.time import format_time
+from dovetail.notices.placements import placement_notices
+from dovetail.placement.place_pods import Index, place
+from dovetail.settings.deciding import placement_settings
 from dovetail.workflows.options import launching
 from tests.adapters.simulator.manifests import a_pod
 from tests.cli.test_explain_node import a_managed_node
@@ -78,18 +82,70 @@ async def test_status_has_a_line_for_each_pool_that_something_is_short_for(tmp_p
     assert max(len(line) for line in shown.splitlines()) <= width
 
 
+FULL = "no subnet of its EC2NodeClass has a free address there"
+
+
+def without_addresses(look: Look) -> Look:
+    """Every subnet is full."""
+    catalogues = {
+        name: Catalogue(
+            types=tuple(
+                replace(item, offerings=tuple(replace(o, available=False, closed=FULL) for o in item.offerings))
+                for item in catalogue.types
+            )
+        )
+        for name, catalogue in look.snapshot.catalogues.items()
+    }
+    return replace(look, snapshot=replace(look.snapshot, catalogues=catalogues))
+
+
+async def test_subnets_without_addresses_are_named_wherever_somebody_asks_why_nothing_is_launched(
+    tmp_path: Path,
+) -> None:
+    """PLC-60, PLC-124: "its own requirements" were the reason, which nobody could mend."""
+    pools = a_ready_pool("web"), a_ready_pool("none")
+    for pool, key, value in zip(pools, (names.ZONE, names.ARCH), ("test-zone-a", "sparc"), strict=True):
+        only = {"key": key, "operator": "In", "values": [value]}
+        pool["spec"]["template"]["spec"]["requirements"] = [only]
+    look = without_addresses(await looked(a_world(tmp_path, *pools, a_pod("lone"))))
+    where = f"{FULL}: on-demand in test-zone-a, spot in test-zone-a"
+
+    answer, plan = explain_pod(look, "default/lone"), plan_now(look)
+    placement = place(Index(look.snapshot, placement_settings(look.settings)))
+    notices = {each.kind: each.message for each in placement_notices(look.snapshot, placement)}
+
+    assert dict(answer.pools_left_out) == {
+        "web": f"{where}; wider types or zones would help",
+        "none": "its own requirements let no instance type through",
+    }
+    assert any(where in line for line in status_of(look).shortages)
+    assert any(where in words for _, words in plan.pools_left_out)
+    assert where in notices["Pod"] and any(FULL in each.change for each in answer.helps)
+
+
+async def test_a_pod_that_chooses_a_zone_without_addresses_is_told_so(tmp_path: Path) -> None:
+    zone = "test-zone-a"
+    look = await looked(a_world(tmp_path, a_ready_pool(), a_pod("lone", nodeSelector={names.ZONE: zone})))
+    full = without_addresses(look).snapshot.catalogues["default"].types
+    types = tuple(
+        replace(
+            item,
+            offerings=tuple(
+                new if zone in str(old.requirements) else old
+                for old, new in zip(item.offerings, closed.offerings, strict=True)
+            ),
+        )
+        for item, closed in zip(look.snapshot.catalogues["default"].types, full, strict=True)
+    )
+    look = replace(look, snapshot=replace(look.snapshot, catalogues={"default": Catalogue(types=types)}))
+
+    [pool] = explain_pod(look, "default/lone").pools
+
+    assert pool.conflict.startswith(f"{FULL}: on-demand in {zone}, spot in {zone}; requirements=")
+
+
 async def test_a_shortage_that_is_over_is_none(tmp_path: Path) -> None:
     assert status_of(sold_out(await looked(a_world(tmp_path, a_ready_pool("ice"))), -1.0)).shortages == ()
-
-
-async def test_a_pool_whose_subnets_are_full_is_not_said_to_let_no_instance_type_through(tmp_path: Path) -> None:
-    """As AWS gives it: the offerings are there, none can be launched, and the cloud has run out of none."""
-    world = a_world(tmp_path, a_ready_pool("full"), a_pod("web"))
-    answer = explain_pod(sold_out(await looked(world), -1.0), "default/web")
-
-    ((name, why),) = answer.pools_left_out
-    assert (name, "let no instance type through" in why) == ("full", False)
-    assert "no subnet of their zones has a free address" in why
 
 
 async def test_a_refused_launch_needs_a_person_after_three_tries(tmp_path: Path) -> None:

@@ -4,20 +4,14 @@ The engine decides which pools these are; only the words are made here.
 """
 
 from collections.abc import Iterator
-from typing import Final
 
 from dovetail.answers.look.readiness import not_ready_words, where_to_mend
-from dovetail.answers.look.shortages import let_through, short_of_pool
+from dovetail.answers.look.shortages import short_of_pool
 from dovetail.model.names import READY
 from dovetail.model.places.placements import EmptyPool
 from dovetail.model.pools import NodePool
 from dovetail.model.snapshot import Snapshot
 from dovetail.placement.place_pods import Index
-
-_NOT_NOW: Final = (
-    "its requirements let instance types through, but none can be launched now: no subnet of their zones has a free"
-    " address, traffic is shifted away from these zones, or the NodeClass has no image or price for them"
-)
 
 
 def pools_left_out(index: Index) -> tuple[tuple[str, str], ...]:
@@ -54,8 +48,8 @@ def _types_words(snapshot: Snapshot, empty: EmptyPool) -> str:
         return f"its instance types cannot be listed{f': {catalogue.error}' if catalogue else ''}"
     if empty.because_of_min_values:
         return "the instance types that its requirements let through have fewer values than its minValues ask for"
-    pool = snapshot.pools.get(empty.pool)
-    if pool is None or not any(let_through(snapshot, pool)):
+    if not empty.suiting:
         return "its own requirements let no instance type through"
-    short = short_of_pool(snapshot, pool)
-    return f"{short}; wider types or zones would help" if short else _NOT_NOW
+    short = short_of_pool(snapshot, snapshot.pools[empty.pool]) if empty.pool in snapshot.pools else ""
+    nowhere = "its NodeClass has no image, subnet or price for any instance type that its requirements let through"
+    return f"{short}; wider types or zones would help" if short else nowhere

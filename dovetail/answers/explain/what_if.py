@@ -12,7 +12,7 @@ from dovetail.answers.explain.pod_words import expression_text
 from dovetail.answers.wording import amounts_text
 from dovetail.model.places.placements import Placement, RefusedPod
 from dovetail.model.pods import Pod, Toleration
-from dovetail.model.pools import Catalogue, NodePool
+from dovetail.model.pools import Catalogue, NodePool, Offering
 from dovetail.model.scheduling.taints import taint_text
 from dovetail.model.snapshot import Snapshot
 from dovetail.model.values.resources import subtract
@@ -134,10 +134,12 @@ def _of_pools(snapshot: Snapshot, refused: RefusedPod) -> Iterator[Change]:
             yield Change(
                 words=f"without the minValues of NodePool {pool.name}", pod=pod, snapshot=replace(snapshot, pools=pools)
             )
-    short = sum(not o.available for c in snapshot.catalogues.values() for t in c.types for o in t.offerings)
-    if short:
+    offerings = [o for c in snapshot.catalogues.values() for t in c.types for o in t.offerings if not o.available]
+    short, closed = sum(o.short_until > 0 for o in offerings), sorted({o.closed for o in offerings if o.closed})
+    if short or closed:
         catalogues = {name: _restocked(c) for name, c in snapshot.catalogues.items()}
-        words = f"once the cloud sells again what it has run out of ({short} offerings are short now)"
+        reasons = [*([f"{short} offerings are short now"] if short else []), *closed]
+        words = f"once what is not to be had now is to be had again ({'; '.join(reasons)})"
         yield Change(words=words, pod=pod, snapshot=replace(snapshot, catalogues=catalogues))
 
 
@@ -161,5 +163,9 @@ def _without_minima(pool: NodePool) -> NodePool:
 
 
 def _restocked(catalogue: Catalogue) -> Catalogue:
-    types = (replace(t, offerings=tuple(replace(o, available=True) for o in t.offerings)) for t in catalogue.types)
+    types = (replace(t, offerings=tuple(map(_reopened, t.offerings))) for t in catalogue.types)
     return replace(catalogue, types=tuple(types))
+
+
+def _reopened(offering: Offering) -> Offering:
+    return replace(offering, available=True) if offering.short_until or offering.closed else offering

@@ -3,7 +3,7 @@
 A catalogue marks what is short among its offerings; the planners see it there, and only there.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
@@ -13,6 +13,7 @@ from dovetail.model.pools import NodePool, Offering
 from dovetail.model.scheduling.requirements import compatible, from_expressions, merge
 from dovetail.model.snapshot import Snapshot
 from dovetail.model.values.time import format_time
+from dovetail.placement.closed_offerings import closed_offerings, closed_words
 
 MOST_TYPES: Final = 3  # in one line of a pool
 
@@ -27,21 +28,18 @@ class _Short:
 
 
 def short_of_pool(snapshot: Snapshot, pool: NodePool) -> str:
-    """What its own requirements would let through and the cloud has none of; empty where that is nothing."""
-    return _words([_short(*each) for each in let_through(snapshot, pool, lambda each: _holds(each, snapshot.now))])
-
-
-def let_through(
-    snapshot: Snapshot, pool: NodePool, asked: Callable[[Offering], bool] = lambda _: True
-) -> Iterator[tuple[str, Offering]]:
-    """What its own requirements let through of the offerings that are asked about, with the instance type."""
+    """What its own requirements would let through and is not to be had now; empty where that is nothing."""
     catalogue = snapshot.catalogues.get(pool.name)
     wanted = from_expressions(pool.template.requirements)
-    for item in catalogue.types if catalogue is not None else ():
-        of_type = from_expressions(item.requirements)
-        for offering in filter(asked, item.offerings):
-            if compatible(merge(of_type, from_expressions(offering.requirements)), wanted):
-                yield item.name, offering
+    types = catalogue.types if catalogue is not None else ()
+    found = [
+        _short(item.name, offering)
+        for item in types
+        for offering in item.offerings
+        if _holds(offering, snapshot.now)
+        and compatible(merge(from_expressions(item.requirements), from_expressions(offering.requirements)), wanted)
+    ]
+    return "; ".join(filter(None, (_words(found), closed_words(closed_offerings(types), wanted))))
 
 
 def shortages(snapshot: Snapshot) -> tuple[str, ...]:

@@ -193,7 +193,7 @@ class PlacementSimulator:
         annotations mean on pods that would have to move, including those of leaving nodes (DIS-42)."""
         if "index" not in self.__dict__:
             return ()
-        empty = tuple(no_compatible_types(e.pool, e.because_of_min_values) for e in self.index.empty_pools)
+        empty = map(no_compatible_types, self.index.empty_pools)
         return (*empty, *self._pod_notices())
 
     def _pod_notices(self) -> Iterator[Notice]:

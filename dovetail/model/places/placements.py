@@ -134,6 +134,8 @@ class EmptyPool:
 
     pool: str
     because_of_min_values: bool
+    suiting: bool = False  # types suit its requirements, and cannot be had now
+    closed: str = ""  # why, as far as offerings say
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,10 +13,12 @@ from dovetail.model.names import HOSTNAME
 from dovetail.model.objects.judging import Unjudged
 from dovetail.model.places.placements import PoolRefusal, Reason, RefusedPod
 from dovetail.model.pods import Pod
+from dovetail.model.pools import Offering
 from dovetail.model.scheduling.requirements import conflicts, text, text_of_set, undefined
 from dovetail.model.scheduling.taints import untolerated
 from dovetail.model.values.resources import format_amount
 from dovetail.placement.answer.remedies import beside, remedy
+from dovetail.placement.closed_offerings import closed_offerings, closed_words
 from dovetail.placement.constraints.demands import Demand
 from dovetail.placement.constraints.domain_choices import targets
 from dovetail.placement.constraints.reservations import NONE
@@ -49,6 +51,7 @@ class Explainer:
     def __init__(self, run: Pass) -> None:
         self._run = run
         self._known: dict[Demand, tuple[tuple[PoolRefusal, ...], dict[str, int]]] = {}
+        self._closed: dict[Template, tuple[Offering, ...]] = {}
 
     def explain(self, refused: Refused) -> RefusedPod:
         """Everything known about one refused pod, or that it cannot be judged."""
@@ -99,10 +102,11 @@ class Explainer:
         for held in self._run.index.held_pools:
             yield PoolRefusal(pool=held.pool, reason=held.reason, conflict=held.says)
         if not self._run.index.templates and not self._run.index.held_pools:
+            closed = dict.fromkeys(f"; {empty.closed}" for empty in self._run.index.empty_pools if empty.closed)
             yield PoolRefusal(
                 pool="",
                 reason="no_nodepool_instance_types",
-                conflict="nodepool requirements filtered out all available instance types",
+                conflict=f"nodepool requirements filtered out all available instance types{''.join(closed)}",
             )
         for template in self._run.index.templates:
             why = self._template(demand, pod, template)
@@ -221,6 +225,10 @@ class Explainer:
         offered = rows & table.offered(state.requirements)
         fitting = template.fit.holding(demand.wanted, offered)  # room counts only together with a suitable offering
         words = f"requirements={text_of_set(state.requirements)}, resources={self._amounts(demand)}"
+        if template not in self._closed:
+            self._closed[template] = closed_offerings(item.source for item in table.types)
+        if closed := closed_words(self._closed[template], state.requirements):
+            words = f"{closed}; {words}"
         none = {
             name for name, mask in (("requirements", suiting), ("fits", fitting), ("offering", offered)) if not mask
         }

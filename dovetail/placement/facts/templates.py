@@ -16,11 +16,19 @@ from dovetail.model.places.placements import EmptyPool
 from dovetail.model.pods import PodShape, PodTerm
 from dovetail.model.pools import NodePool
 from dovetail.model.scheduling.key_aliases import canonical_key
-from dovetail.model.scheduling.requirements import RequirementSet, from_expressions, from_labels, merge, requirement
+from dovetail.model.scheduling.requirements import (
+    RequirementSet,
+    from_expressions,
+    from_labels,
+    merge,
+    passes,
+    requirement,
+)
 from dovetail.model.scheduling.selectors import matches
 from dovetail.model.scheduling.taints import untolerated
 from dovetail.model.snapshot import Snapshot
 from dovetail.model.values.resources import NODES, Resources
+from dovetail.placement.closed_offerings import closed_offerings, closed_words
 from dovetail.placement.facts.claim_rules import SIMULATION_KEYS
 from dovetail.placement.facts.fit import Fit
 from dovetail.placement.facts.overhead import Daemon, overhead_groups
@@ -155,7 +163,13 @@ class TemplateCompiler:
         start = states.intern(requirements)
         rows, because_of_min_values = _survivors(table, start, settings)
         if not rows:
-            return EmptyPool(pool=pool.name, because_of_min_values=because_of_min_values)
+            suiting = [item.source for item in types if _overlap(item.requirements, requirements)]
+            return EmptyPool(
+                pool=pool.name,
+                because_of_min_values=because_of_min_values,
+                suiting=bool(suiting),
+                closed=closed_words(closed_offerings(suiting), requirements),
+            )
         overheads, overhead_of, oversized = overhead_groups(
             self._daemons, requirements, pool.template.taints, table, settings.profile.daemon_rows
         )
@@ -176,6 +190,10 @@ class TemplateCompiler:
             absent=tuple(daemon.pod.shape for daemon in company if daemon.name not in known),
             oversized=oversized,
         )
+
+
+def _overlap(has: RequirementSet, wanted: RequirementSet) -> bool:
+    return all(passes(item, wanted[key]) for key, item in has.items() if key in wanted)
 
 
 def _reserved_rows(table: TypeTable) -> int:

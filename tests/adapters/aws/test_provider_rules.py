@@ -161,6 +161,19 @@ async def test_what_is_reserved_in_a_zone_without_addresses_is_not_counted_on(st
     assert (instance.labels[names.CAPACITY_TYPE], instance.labels[names.ZONE]) == ("spot", "us-west-2b")
 
 
+async def test_an_offering_in_a_zone_without_addresses_says_so(stage: Stage) -> None:
+    """AWS-73: else whoever asks why nothing is launched there reads of requirements."""
+    subnets = stage.server.control("GET", "world")["subnets"]
+    stage.patch(subnets=with_free(subnets, {"subnet-0a": 0}))
+    await with_reservations(stage, OPEN)
+
+    offerings = (await types(stage))["m5.large"].offerings
+
+    said = {(each.closed, each.available) for each in offerings if "us-west-2a" in str(each.requirements)}
+    assert said == {("no subnet of its EC2NodeClass has a free address there", False)}
+    assert {each.closed for each in offerings if "us-west-2b" in str(each.requirements)} == {""}
+
+
 async def test_a_subnet_that_ec2_finds_full_leaves_the_reservation_to_the_others_of_its_zone(stage: Stage) -> None:
     """AWS-74: where there are none, the launch after it falls back."""
     subnets = stage.server.control("GET", "world")["subnets"]

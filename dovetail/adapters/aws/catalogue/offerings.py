@@ -24,6 +24,8 @@ from dovetail.model.pools import InstanceType, Offering
 from dovetail.model.scheduling.requirements import RequirementSet, from_expressions
 
 _OPEN: Final = ShortFor(0.0, 0.0)
+_FULL: Final = "no subnet of its EC2NodeClass has a free address there"
+_SHIFTED: Final = "traffic is shifted away from the zone"
 ShortPools = Mapping[tuple[str, str, str], ShortFor]  # by capacity type, instance type ("" for all) and zone
 RESERVED_SHARE: Final = 10_000_000.0  # a reserved offering costs this part of on-demand: first choice, yet comparable
 
@@ -95,20 +97,23 @@ class _Shared:
     fresh_from: float  # a shortage with a later end may not be asked about again yet
     partitions: tuple[str, ...]
     before: Mapping[str, OfferedType]
-    _open: dict[tuple[str, ...], tuple[tuple[OfferingKind, bool], ...]] = field(default_factory=dict)
+    _closed: dict[tuple[str, ...], tuple[tuple[OfferingKind, str], ...]] = field(default_factory=dict)
 
-    def kinds_open_now(
+    def kinds_now(
         self, capacity_types: tuple[str, ...], kinds: tuple[OfferingKind, ...]
-    ) -> tuple[tuple[OfferingKind, bool], ...]:
-        """Each kind, and whether it is open if shortages are ignored; the same for all types offered that way."""
-        found = self._open.get(capacity_types)
+    ) -> tuple[tuple[OfferingKind, str], ...]:
+        """Each kind, and why it is closed if shortages are ignored; the same for all types offered that way."""
+        found = self._closed.get(capacity_types)
         if found is None:
-            found = self._open[capacity_types] = tuple((kind, self._is_open(kind)) for kind in kinds)
+            found = self._closed[capacity_types] = tuple((kind, _closed(kind, self.now)) for kind in kinds)
         return found
 
-    def _is_open(self, kind: OfferingKind) -> bool:
-        now, zone = self.now, kind.zone
-        return zone not in now.shifted and (kind.capacity_type, zone) not in now.full_zones
+
+def _closed(kind: OfferingKind, now: Circumstances) -> str:
+    """Why nothing is launched there now; empty if something is."""
+    if kind.zone in now.shifted:
+        return _SHIFTED
+    return _FULL if (kind.capacity_type, kind.zone) in now.full_zones else ""
 
 
 def _span(short: ShortPools, capacity_type: str, name: str, zone: str) -> ShortFor:
@@ -147,10 +152,11 @@ def _offerings(
     name, zones, prices = sized.facts.name, sized.zones, shared.now.prices
     on_demand, spot, differs = prices.on_demand(name), prices.spot, not before
     found: list[Offering] = []
-    for number, (kind, is_open) in enumerate(shared.kinds_open_now(sized.capacity_types, kinds)):
+    for number, (kind, closed) in enumerate(shared.kinds_now(sized.capacity_types, kinds)):
         capacity_type, zone = kind.capacity_type, kind.zone
         price = on_demand if capacity_type == core.CAPACITY_ON_DEMAND else spot(name, zone)
-        available, span, may_be_asked = is_open and fits and zone in zones, _OPEN, False
+        suits = fits and zone in zones
+        available, closed, span, may_be_asked = suits and not closed, closed if suits else "", _OPEN, False
         if available and (short := shared.short[kind.partition]):
             span = _span(short, capacity_type, name, zone)
             available, may_be_asked = not span.until, 0.0 < span.until <= shared.fresh_from
@@ -158,8 +164,8 @@ def _offerings(
         available = available and not unpriced
         if before:
             same = before[number]
-            now = (price or 0.0, available, span.until, may_be_asked, unpriced)
-            if (same.price, same.available, same.short_until, same.may_be_asked, same.unpriced) == now:
+            now = (price or 0.0, available, span.until, may_be_asked, closed, unpriced)
+            if (same.price, same.available, same.short_until, same.may_be_asked, same.closed, same.unpriced) == now:
                 found.append(same)
                 continue
             differs = True
@@ -171,6 +177,7 @@ def _offerings(
                 short_until=span.until,
                 short_since=span.since,
                 may_be_asked=may_be_asked,
+                closed=closed,
                 unpriced=unpriced,
             )
         )
@@ -236,18 +243,12 @@ def _reserved_offering(sized: SizedType, kind: OfferingKind, now: Circumstances,
     each = kind.reservation
     assert each is not None
     exhausted = now.shortages.holds(Shortage(capacity_type=core.CAPACITY_RESERVED, scope=each.id))
-    available = (
-        fits
-        and not exhausted
-        and each.count > 0
-        and each.zone in sized.zones
-        and not each.expiring
-        and each.zone not in now.shifted
-        and (core.CAPACITY_RESERVED, each.zone) not in now.full_zones
-    )
+    suits = fits and not exhausted and each.count > 0 and each.zone in sized.zones and not each.expiring
+    closed = _closed(kind, now) if suits else ""
     return Offering(
         requirements=kind.expressions,
         price=(now.prices.on_demand(sized.facts.name) or 0.0) / RESERVED_SHARE,
-        available=available,
+        available=suits and not closed,
+        closed=closed,
         reservation_capacity=each.count,
     )
