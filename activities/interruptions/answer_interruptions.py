@@ -8,7 +8,7 @@ from typing import NamedTuple
 from temporalio import activity
 
 from dovetail.activities.interruptions.doubts import Met, apart, instance_of, is_fresh, met_by
-from dovetail.activities.shared.writes.claim_deletion import delete_because
+from dovetail.activities.shared.writes.claim_deletion import delete_because, hurry
 from dovetail.activities.shared.writes.revisions import revise_claim
 from dovetail.lifecycle.unfinished import reference
 from dovetail.messages.interruptions import Answered, Interruption, Warned
@@ -112,21 +112,22 @@ class AnswerInterruptions:
         if not interruption.ends_instances:
             return False
         if Met(interruption, claim).shortens(self.now()):
-            await self._annotate(claim, names.INTERRUPTED)  # its pods wait for no others any more, nor for hooks
-        if claim.deleting_since is not None:
-            return _is_again() and claim.annotations.get(names.ENDED_BECAUSE) == OF_REASONS[interruption.reason]
-        if interruption.forceful and not await self._annotate(claim, names.TERMINATION_DEADLINE):
+            await self._note(claim)
+        ending = OF_REASONS[interruption.reason]
+        if claim.deleting_since is None:
+            await delete_because(self.claims, claim, ending)
+            departures.interrupted(claim, interruption.reason)
+        elif not _is_again() or claim.annotations.get(names.ENDED_BECAUSE) != ending:
             return False
-        await delete_because(self.claims, claim, OF_REASONS[interruption.reason])
-        departures.interrupted(claim, interruption.reason)
+        if interruption.forceful:
+            await hurry(self.claims, claim, self.now())
         return True
 
-    async def _annotate(self, claim: NodeClaim, annotation: str) -> bool:
-        """Write the present moment on the claim, where it has none; whether the claim is there."""
-        if annotation in claim.annotations:
-            return True
-        change = MetadataChange(annotations={annotation: format_time(self.now())})
-        return await revise_claim(self.claims, claim, lambda _: change) is not None
+    async def _note(self, claim: NodeClaim) -> None:
+        """Say on the claim that its pods wait for no others any more, nor for hooks."""
+        if names.INTERRUPTED not in claim.annotations:
+            change = MetadataChange(annotations={names.INTERRUPTED: format_time(self.now())})
+            await revise_claim(self.claims, claim, lambda _: change)
 
 
 def _answered(interruption: Interruption, outcomes: Sequence[Outcome]) -> Answered:

@@ -17,8 +17,7 @@ from dovetail.activities.identity.search_attributes import attributes
 from dovetail.activities.shared.every_step.temporal_errors import NotYet
 from dovetail.activities.shared.owner_starts import OwnerStarts
 from dovetail.activities.shared.running_workflows import running_type
-from dovetail.activities.shared.writes.claim_deletion import delete_because
-from dovetail.activities.shared.writes.revisions import revise_claim
+from dovetail.activities.shared.writes.claim_deletion import delete_because, hurry
 from dovetail.lifecycle.liveness import initialization_overdue
 from dovetail.lifecycle.unfinished import runs_for_users
 from dovetail.messages.inputs import NodeInput
@@ -32,10 +31,9 @@ from dovetail.model import names
 from dovetail.model.nodes import Node, NodeClaim
 from dovetail.model.permission.beginnings import Cause
 from dovetail.model.reasons.endings import BY_OTHERS_WORDS, OF_REASONS
-from dovetail.model.values.time import format_time, time_or_none
 from dovetail.ports.cloud import Cloud
 from dovetail.ports.failures import Refused
-from dovetail.ports.objects import MetadataChange, NodeClaims
+from dovetail.ports.objects import NodeClaims
 from dovetail.telemetry.log import departures
 from dovetail.telemetry.metrics.karpenters.lifecycle import ordered
 
@@ -120,20 +118,19 @@ class CarryOutOrders:
         why_not = await self._why_not(order, claim)
         if why_not:
             return StepOutcome(message=why_not)
+        message, write = "already being deleted", claim_write(claim)
+        if claim.deleting_since is None:
+            message = await self._paused(order)
+            if message:
+                return StepOutcome(message=message)
+            words = BY_OTHERS_WORDS if order.reason == "node_deleted" else order.message
+            message, write = order.message, await delete_because(self.claims, claim, OF_REASONS[order.reason], words)
+            ordered(claim, order)
+            departures.ordered(claim, order)
         if order.at_once:
-            claim = await revise_claim(self.claims, claim, self._deadline_now)
-            if claim is None:
-                return StepOutcome(message="already gone")
-        if claim.deleting_since is not None:
-            return StepOutcome(message="already being deleted", writes=(claim_write(claim),))
-        paused = await self._paused(order)
-        if paused:
-            return StepOutcome(message=paused)
-        words = BY_OTHERS_WORDS if order.reason == "node_deleted" else order.message
-        write = await delete_because(self.claims, claim, OF_REASONS[order.reason], words)
-        ordered(claim, order)
-        departures.ordered(claim, order)
-        return StepOutcome(message=order.message, writes=(write,))
+            hurried = await hurry(self.claims, claim, self.now())
+            write = write if hurried is None else claim_write(hurried)
+        return StepOutcome(message=message, writes=(write,))
 
     async def _why_not(self, order: DeleteClaim, claim: NodeClaim) -> str:
         """Why the order is no longer right, by the live objects; empty if it is."""
@@ -171,13 +168,6 @@ class CarryOutOrders:
         cause, pauses = VOLUNTARY.get(order.reason), self.marking.pauses
         held = await pauses.hold(order.claim.pool, cause) if cause is not None and pauses is not None else None
         return held.message if held is not None else ""
-
-    def _deadline_now(self, claim: NodeClaim) -> MetadataChange | None:
-        """GCR-15: the deadline is now; one that has passed stays, a later one is replaced."""
-        written = time_or_none(claim.annotations.get(names.TERMINATION_DEADLINE, ""))
-        if written is not None and written <= self.now():
-            return None
-        return MetadataChange(annotations={names.TERMINATION_DEADLINE: format_time(self.now())})
 
     async def _has_instance(self, claim: NodeClaim) -> bool:
         """Whether the cloud, asked for that instance alone, knows it: a list may lag (GCR-1)."""

@@ -15,7 +15,7 @@ from typing import Final
 
 from temporalio import activity
 
-from dovetail.activities.shared.writes.claim_deletion import delete_because
+from dovetail.activities.shared.writes.claim_deletion import delete_because, hurry
 from dovetail.activities.shared.writes.revisions import revise_claim, revise_node, revise_status
 from dovetail.activities.termination.evictor import EvictionRequest, Evictor
 from dovetail.lifecycle.conditions import ConditionSet, conditions_of_claim
@@ -171,14 +171,12 @@ class RebootNodes:
 
     async def _give_up(self, claim: NodeClaim, why: str, result: str) -> StepOutcome:
         """Have the node replaced; its pods are waited for no longer than those of any broken node (GCR-15)."""
-        marked = await self._annotate(claim, {names.TERMINATION_DEADLINE: format_time(self.now())})
-        if marked is None:
-            return StepOutcome(message="already gone")
-        write = await delete_because(self.ports.claims, marked, Ending.REPAIRED, f"rebooted in vain: {why}")
+        write = await delete_because(self.ports.claims, claim, Ending.REPAIRED, f"rebooted in vain: {why}")
+        hurried = await hurry(self.ports.claims, claim, self.now())
         await self.ports.notices.publish(reboot_failed(claim, why))
         rebooted(result)
         disrupted(claim, "unhealthy")
-        return StepOutcome(message=why, writes=(write,))
+        return StepOutcome(message=why, writes=(write if hurried is None else claim_write(hurried),))
 
     async def _clean(self, claim: NodeClaim, node: Node | None, message: str) -> StepOutcome:
         if node is not None:

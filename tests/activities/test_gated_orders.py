@@ -21,6 +21,7 @@ from dovetail.model.pods import Expression, Pod
 from dovetail.model.pools import NodePool
 from dovetail.model.scheduling.taints import Taint
 from dovetail.model.snapshot import Snapshot
+from dovetail.ports.failures import Unreachable
 from dovetail.ports.objects import MetadataChange, PoolStatus
 from testing.fakes import (
     FakeClaims,
@@ -60,14 +61,14 @@ class OnePool:
         raise NotImplementedError
 
 
-def caretaking(world: World) -> CarryOutOrders:
-    claims = FakeClaims(world)
+def caretaking(world: World, claims: FakeClaims | None = None) -> CarryOutOrders:
+    claims = claims or FakeClaims(world)
     marking = MarkAndUnmarkNodes(mark_ports(world, claims=claims), world.now)
     return CarryOutOrders("c", claims, FakeCloud(world), marking, world.now)
 
 
-async def carry_out(world: World, order: DeleteClaim) -> str:
-    return (await ActivityEnvironment().run(caretaking(world).delete_claim_for, order)).message
+async def carry_out(world: World, order: DeleteClaim, claims: FakeClaims | None = None) -> str:
+    return (await ActivityEnvironment().run(caretaking(world, claims).delete_claim_for, order)).message
 
 
 def silent(changed: float) -> Condition:
@@ -135,6 +136,31 @@ async def test_a_repair_is_due_now_and_a_deadline_that_has_passed_stays(before: 
 
     claim = world.claims["pool-1"]
     assert (claim.annotations[names.TERMINATION_DEADLINE], claim.deleting_since) == (after, 1000.0)
+
+
+class OnceUnreachable(FakeClaims):
+    """Fails the first delete."""
+
+    async def delete(self, name: str, uid: str) -> int:
+        if "failed" not in self.world.ledger:
+            self.world.ledger.append("failed")
+            raise Unreachable(f"NodeClaim/{name}", "503")
+        return await super().delete(name, uid)
+
+
+async def test_a_repair_whose_delete_fails_leaves_no_deadline_to_a_later_departure() -> None:
+    """GCR-15: else the pods of a node that has recovered would be forced by its next disruption."""
+    world = World()
+    world.put(a_joined_claim(), a_joined_node(conditions=(silent(0.0),)))
+
+    with pytest.raises(Unreachable):
+        await carry_out(world, UNHEALTHY, OnceUnreachable(world))
+    left = dict(world.claims["pool-1"].annotations)
+    await carry_out(world, UNHEALTHY)
+
+    assert names.TERMINATION_DEADLINE not in left
+    claim = world.claims["pool-1"]
+    assert (claim.annotations[names.TERMINATION_DEADLINE], claim.deleting_since) == (NOW, 1000.0)
 
 
 async def test_a_claim_that_is_leaving_gently_gets_the_deadline_of_its_repair() -> None:

@@ -359,14 +359,14 @@ async def test_a_claim_that_is_leaving_already_is_not_deleted_again() -> None:
 
 
 async def test_a_broken_instance_is_not_drained_patiently() -> None:
-    """AWS-138: the deadline is now, before the delete."""
+    """AWS-138: the deadline is now, after the delete: where that fails, the next departure is patient."""
     done = await answered(World(), a_warning("system_status"))
 
     assert done[:4] == [
         "remembered",
-        f"annotated {[names.TERMINATION_DEADLINE]}",
         f"annotated {[names.ENDED_BECAUSE]}",
         "deleted default-a u1",
+        f"annotated {[names.TERMINATION_DEADLINE]}",
     ]
     assert "NodeClaim InstanceUnhealthy" in done
 

@@ -163,9 +163,30 @@ async def test_a_node_that_does_not_come_back_is_replaced() -> None:
     await scene.until("the node did not come back within twenty minutes")
 
     assert scene.claim.deleting_since is not None
+    assert names.TERMINATION_DEADLINE in scene.claim.annotations
     assert BACK_SECONDS - 20 < scene.world.clock - issued < BACK_SECONDS + 40
     assert scene.claim.annotations[names.ENDED_BECAUSE].startswith("NodeRepaired: rebooted in vain")
     assert "RebootFailed" in {notice.reason for notice in scene.world.notices}
+
+
+async def test_a_node_that_is_back_before_its_replacement_began_keeps_no_deadline(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """GCR-15, GCR-19."""
+    scene = Scene()
+    await scene.until("the cloud reboots it")
+    await scene.world.pause(BACK_SECONDS)
+
+    async def unreachable(*_: object) -> int:
+        raise Retryable("NodeClaim/a", "503")
+
+    with monkeypatch.context() as patched, pytest.raises(Retryable):
+        patched.setattr(FakeClaims, "delete", unreachable)
+        await scene.step()
+    scene.booted()
+
+    assert await scene.step() == "rebooted"
+    assert names.TERMINATION_DEADLINE not in scene.claim.annotations
 
 
 async def test_a_node_that_boots_and_is_not_ready_for_pods_is_not_yet_back() -> None:

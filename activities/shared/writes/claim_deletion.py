@@ -4,9 +4,10 @@ from dovetail.activities.shared.writes.revisions import revise_claim
 from dovetail.lifecycle.unfinished import reference
 from dovetail.messages.subjects import ClaimRef
 from dovetail.messages.writes import Write
-from dovetail.model.names import DISRUPTION_REASON, ENDED_BECAUSE
+from dovetail.model.names import DISRUPTION_REASON, ENDED_BECAUSE, TERMINATION_DEADLINE
 from dovetail.model.nodes import NodeClaim
 from dovetail.model.reasons.endings import Ending, ended_text
+from dovetail.model.values.time import format_time, time_or_none
 from dovetail.ports.objects import MetadataChange, NodeClaims
 
 
@@ -23,6 +24,19 @@ async def delete_because(claims: NodeClaims, claim: NodeClaim, ending: Ending, w
     """Write on the claim why it is deleted, then delete it."""
     await write_ending(claims, claim, ending, words)
     return await delete_claim(claims, reference(claim))
+
+
+async def hurry(claims: NodeClaims, claim: NodeClaim, now: float) -> NodeClaim | None:
+    """GCR-15: the deadline of a claim that is being deleted is now; one that has passed stays, a later one is replaced.
+    Never before the delete: that may fail, and the node's next departure would force all of its pods."""
+
+    def deadline_now(found: NodeClaim) -> MetadataChange | None:
+        written = time_or_none(found.annotations.get(TERMINATION_DEADLINE, ""))
+        if written is not None and written <= now:
+            return None
+        return MetadataChange(annotations={TERMINATION_DEADLINE: format_time(now)})
+
+    return await revise_claim(claims, claim, deadline_now)
 
 
 async def write_ending(claims: NodeClaims, claim: NodeClaim, ending: Ending, words: str = "") -> None:
