@@ -125,9 +125,8 @@ class AnswerInterruptions:
 
     async def _note(self, claim: NodeClaim) -> None:
         """Say on the claim that its pods wait for no others any more, nor for hooks."""
-        if names.INTERRUPTED not in claim.annotations:
-            change = MetadataChange(annotations={names.INTERRUPTED: format_time(self.now())})
-            await revise_claim(self.claims, claim, lambda _: change)
+        change = MetadataChange(annotations={names.INTERRUPTED: format_time(self.now())})
+        await revise_claim(self.claims, claim, lambda _: change)
 
 
 def _answered(interruption: Interruption, outcomes: Sequence[Outcome]) -> Answered:

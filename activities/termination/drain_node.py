@@ -28,12 +28,12 @@ from dovetail.activities.termination.owner_turns import OwnerTurns
 from dovetail.lifecycle.initialization import is_ready
 from dovetail.messages.outcomes import DrainOutcome
 from dovetail.messages.subjects import Departure
-from dovetail.model.names import DRAINED, INTERRUPTED, PRE_DRAIN_HOOK, PRE_TERMINATE_HOOK
+from dovetail.model.names import DRAINED, PRE_DRAIN_HOOK, PRE_TERMINATE_HOOK
 from dovetail.model.nodes import Node, NodeClaim
 from dovetail.model.objects.judging import Judging
 from dovetail.model.permission.pauses import Activity
 from dovetail.model.pods import Pod
-from dovetail.model.reasons.endings import is_interrupted
+from dovetail.model.reasons.endings import is_interrupted, warned_at
 from dovetail.model.values.time import format_time
 from dovetail.notices.claims import claim_deadline, unreadable_deadline
 from dovetail.notices.faults import unjudged_notices
@@ -389,7 +389,7 @@ def _is_chosen(departure: Departure, memory: DrainMemory) -> bool:
     """Whether a disruption of ours began the drain, and has prepared room for the pods: not if somebody deletes the
     node, or if the instance is about to be lost. Its pods leave by turns, unless they serve nobody because their node
     is not ready."""
-    interrupted = memory.claim is not None and INTERRUPTED in memory.claim.annotations
+    interrupted = memory.claim is not None and warned_at(memory.claim) is not None
     return departure.reason != FORCEFUL and not interrupted
 
 

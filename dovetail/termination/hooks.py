@@ -11,9 +11,8 @@ from typing import Final
 
 from dovetail.model import names
 from dovetail.model.nodes import NodeClaim
-from dovetail.model.reasons.endings import is_interrupted
+from dovetail.model.reasons.endings import is_interrupted, warned_at
 from dovetail.model.rules.drain_rules import HookRules
-from dovetail.model.values.time import time_or_none
 from dovetail.termination.deadline import tighter
 
 INTERRUPTED_SECONDS: Final = 60.0  # of the two minutes that the cloud gives: the pods need the rest
@@ -76,7 +75,7 @@ class HookTerms:
 def holding(claim: NodeClaim, prefix: str, terms: HookTerms, now: float) -> tuple[Hook, ...]:
     ends = terms.ends
     if is_interrupted(claim):
-        warned = time_or_none(claim.annotations.get(names.INTERRUPTED, "")) or claim.deleting_since or terms.since
+        warned = warned_at(claim) or claim.deleting_since or terms.since
         ends = tighter(ends, warned + INTERRUPTED_SECONDS)
     return () if ends is not None and now > ends else hooks_of(claim, prefix)
 

@@ -163,6 +163,24 @@ async def test_a_repair_whose_delete_fails_leaves_no_deadline_to_a_later_departu
     assert (claim.annotations[names.TERMINATION_DEADLINE], claim.deleting_since) == (NOW, 1000.0)
 
 
+@pytest.mark.parametrize(("made", "said"), [(False, None), (True, "NodeRepaired")])
+async def test_a_delete_that_fails_leaves_no_reason_unless_it_was_made(made: bool, said: str | None) -> None:
+    """A person who deletes the claim later would be named a repair, and its hooks be cut short by a warning."""
+    world = World()
+    world.put(a_joined_claim(), a_joined_node(conditions=(silent(0.0),)))
+
+    class Failing(FakeClaims):
+        async def delete(self, name: str, uid: str) -> int:
+            if made:
+                await super().delete(name, uid)
+            raise Unreachable(f"NodeClaim/{name}", "503")
+
+    with pytest.raises(Unreachable):
+        await carry_out(world, UNHEALTHY, Failing(world))
+
+    assert world.claims["pool-1"].annotations.get(names.ENDED_BECAUSE) == said
+
+
 async def test_a_claim_that_is_leaving_gently_gets_the_deadline_of_its_repair() -> None:
     """GCR-15: the annotation is written whether or not the claim is deleted already."""
     world = World()

@@ -1,5 +1,6 @@
 """Why a node goes, by what its claim says."""
 
+from dataclasses import replace
 from typing import get_args
 
 import pytest
@@ -7,7 +8,15 @@ import pytest
 from dovetail.messages.interruptions import InterruptionReason
 from dovetail.model import names
 from dovetail.model.nodes import NodeClaim
-from dovetail.model.reasons.endings import OF_REASONS, Ending, WhyGone, ended_of, ended_text
+from dovetail.model.reasons.endings import (
+    OF_REASONS,
+    Ending,
+    WhyGone,
+    ended_of,
+    ended_text,
+    is_interrupted,
+    warned_at,
+)
 from tests.lifecycle.objects import a_joined_claim, is_now
 
 
@@ -43,6 +52,35 @@ def test_a_disruption_has_its_own_reason() -> None:
     claim = a_joined_claim(conditions=(marked,), annotations={names.ENDED_BECAUSE: "Expired"})
 
     assert said_by(claim) == WhyGone(because="Drifted")
+
+
+LATER = {names.INTERRUPTED: "1970-01-01T00:16:50Z"}  # ten seconds after the departure began
+EARLIER = {names.INTERRUPTED: "1970-01-01T00:16:00Z"}
+UNREADABLE = {names.INTERRUPTED: "soon"}
+ENDED = {names.ENDED_BECAUSE: Ending.SPOT}
+
+
+@pytest.mark.parametrize(
+    ("annotations", "marked", "deleted", "expected"),
+    [
+        (LATER, True, False, (True, 1010.0)),
+        (LATER, False, True, (True, 1010.0)),
+        (UNREADABLE, False, True, (True, 1000.5)),
+        (EARLIER, True, False, (False, None)),
+        (EARLIER, False, True, (False, None)),
+        (EARLIER | ENDED, False, True, (True, None)),
+        (LATER, False, False, (False, None)),
+    ],
+)
+def test_a_warning_of_an_earlier_departure_hurries_no_later_one(
+    annotations: dict[str, str], marked: bool, deleted: bool, expected: tuple[bool, float | None]
+) -> None:
+    """It was false: the instance is still there."""
+    mark = replace(is_now(names.DISRUPTION_REASON, reason="Drifted"), changed=1000.5)
+    conditions, since = (mark,) if marked else (), 1000.5 if deleted else None
+    claim = a_joined_claim(conditions=conditions, annotations=annotations, deleting_since=since)
+
+    assert (is_interrupted(claim), warned_at(claim)) == expected
 
 
 def test_every_warning_has_its_ending() -> None:

@@ -1,5 +1,7 @@
 """The one way to delete a NodeClaim. What the deletion means is carried out by TerminateNode."""
 
+from contextlib import suppress
+
 from dovetail.activities.shared.writes.revisions import revise_claim
 from dovetail.lifecycle.unfinished import reference
 from dovetail.messages.subjects import ClaimRef
@@ -8,6 +10,7 @@ from dovetail.model.names import DISRUPTION_REASON, ENDED_BECAUSE, TERMINATION_D
 from dovetail.model.nodes import NodeClaim
 from dovetail.model.reasons.endings import Ending, ended_text
 from dovetail.model.values.time import format_time, time_or_none
+from dovetail.ports.failures import Failure
 from dovetail.ports.objects import MetadataChange, NodeClaims
 
 
@@ -21,9 +24,21 @@ async def delete_claim(claims: NodeClaims, claim: ClaimRef) -> Write:
 
 
 async def delete_because(claims: NodeClaims, claim: NodeClaim, ending: Ending, words: str = "") -> Write:
-    """Write on the claim why it is deleted, then delete it."""
-    await write_ending(claims, claim, ending, words)
-    return await delete_claim(claims, reference(claim))
+    """Write on the claim why it is deleted, then delete it. Where that fails it may stay for long, and no later
+    departure has that reason."""
+    written = await write_ending(claims, claim, ending, words)
+    try:
+        return await delete_claim(claims, reference(claim))
+    except Failure:
+        with suppress(Failure):  # the first one is told
+            await revise_claim(claims, written or claim, _without_ending)
+        raise
+
+
+def _without_ending(claim: NodeClaim) -> MetadataChange | None:
+    if claim.deleting_since is not None or ENDED_BECAUSE not in claim.annotations:
+        return None
+    return MetadataChange(annotations={ENDED_BECAUSE: None})
 
 
 async def hurry(claims: NodeClaims, claim: NodeClaim, now: float) -> NodeClaim | None:
@@ -39,7 +54,7 @@ async def hurry(claims: NodeClaims, claim: NodeClaim, now: float) -> NodeClaim |
     return await revise_claim(claims, claim, deadline_now)
 
 
-async def write_ending(claims: NodeClaims, claim: NodeClaim, ending: Ending, words: str = "") -> None:
+async def write_ending(claims: NodeClaims, claim: NodeClaim, ending: Ending, words: str = "") -> NodeClaim | None:
     """Write the reason, unless the claim has one: it is being deleted already, or a disruption has marked it."""
 
     def why(found: NodeClaim) -> MetadataChange | None:
@@ -47,4 +62,4 @@ async def write_ending(claims: NodeClaims, claim: NodeClaim, ending: Ending, wor
             return None
         return MetadataChange(annotations={ENDED_BECAUSE: ended_text(ending, words)})
 
-    await revise_claim(claims, claim, why)
+    return await revise_claim(claims, claim, why)

@@ -11,6 +11,7 @@ from typing import Final
 
 from dovetail.model.names import DISRUPTION_REASON, ENDED_BECAUSE, INTERRUPTED, NODE_POOL
 from dovetail.model.nodes import NodeClaim
+from dovetail.model.values.time import time_or_none
 
 
 class Ending(StrEnum):
@@ -64,6 +65,7 @@ INTERRUPTIONS: Final = frozenset(
 )
 BY_OTHERS_WORDS: Final = "by hand or by another program"
 MOST_WORDS: Final = 300
+CLOCKS_APART: Final = 30.0  # of the processes that write when a departure began and when the cloud warned
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,4 +98,15 @@ def ended_of(claim: NodeClaim, has_pool: Callable[[str], bool]) -> WhyGone:
 def is_interrupted(claim: NodeClaim) -> bool:
     """Whether its instance ends soon whatever its pods and their budgets say."""
     because, _, _ = claim.annotations.get(ENDED_BECAUSE, "").partition(": ")
-    return INTERRUPTED in claim.annotations or because in INTERRUPTIONS
+    return warned_at(claim) is not None or because in INTERRUPTIONS
+
+
+def warned_at(claim: NodeClaim) -> float | None:
+    """When the cloud warned of the end of an instance that was leaving already. A warning of before this departure was
+    false; one whose time cannot be read counts from its beginning."""
+    mark = claim.condition(DISRUPTION_REASON)
+    began = mark.changed if mark is not None and mark.status == "True" else claim.deleting_since
+    if INTERRUPTED not in claim.annotations or began is None:
+        return None
+    warned = time_or_none(claim.annotations[INTERRUPTED])
+    return began if warned is None else warned if warned >= began - CLOCKS_APART else None
