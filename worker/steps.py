@@ -6,7 +6,7 @@ Every step is made here from the ports of a world and can reach nothing else.
 import inspect
 import time
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 
 from temporalio import activity
@@ -32,8 +32,8 @@ from dovetail.activities.launch.await_registered_and_initialized import AwaitReg
 from dovetail.activities.launch.kept_places import KeptPlaces
 from dovetail.activities.launch.launch_instance import LaunchInstance
 from dovetail.activities.orders.await_orders import AwaitOrders
-from dovetail.activities.orders.carry_out_orders import CarryOutOrders
-from dovetail.activities.orders.finders import Finder
+from dovetail.activities.orders.carry_out_orders import CarryOutOrders, OrderPorts
+from dovetail.activities.orders.finders import Again, Finder
 from dovetail.activities.orders.reboot_nodes import RebootNodes, RebootPorts
 from dovetail.activities.orders.repairs import RepairFinder
 from dovetail.activities.orders.replicas import ReplicaFinder
@@ -77,7 +77,8 @@ from dovetail.activities.upkeep.settled import WhileSettled
 from dovetail.activities.upkeep.time_rules import TimeRuleUpkeep
 from dovetail.activities.upkeep.waiting_drift import WaitingDriftUpkeep
 from dovetail.connection.presence import TemporalPresence
-from dovetail.model.objects.watched_kinds import NODES_AND_CLAIMS, POOLS
+from dovetail.model.objects.watched_kinds import FLEET, NODES_AND_CLAIMS, POOLS
+from dovetail.model.snapshot import Snapshot
 from dovetail.settings.deciding import brake_settings, disruption_settings, placement_settings, well_known_labels
 from dovetail.settings.settings import Role, Settings
 from dovetail.telemetry.metrics.duties import Duties
@@ -244,7 +245,7 @@ class Wiring:
         ties = CreateTies(pauses=pauses, owners=owners, returned=returned)
         return [
             AwaitProgress(w.view, known, now),
-            CarryOutOrders(self.settings.cluster, w.claims, w.cloud, marking, now),
+            CarryOutOrders(self.settings.cluster, self._order_ports(), marking, now),
             CreateNodeClaims(w.claims, pools, w.notices, now, ties),
             DeleteClaims(w.claims, w.notices, w.view, owners, returned),
             self.departure.departing,
@@ -313,12 +314,30 @@ class Wiring:
             now=self.now,
         )
 
+    def _order_ports(self) -> OrderPorts:
+        """What orders are judged by as they are carried out."""
+        w = self.world
+        again: dict[str, Again] = {"unhealthy": self.repairs}
+        if self.settings.gates["StaticCapacity"]:
+            again["static_scale_down"] = ReplicaFinder(self.now)
+        return OrderPorts(claims=w.claims, cloud=w.cloud, fleet=self._fleet, again=again)
+
+    def _fleet(self) -> Snapshot:
+        w = self.world
+        return replace(w.view.snapshot(FLEET), supported_node_classes=w.catalogues.supported_classes())
+
+    @cached_property
+    def repairs(self) -> RepairFinder:
+        """Finds what is to be repaired, and whether it still is."""
+        w, gates = self.world, self.settings.gates
+        return RepairFinder(w.catalogues, w.notices, self.now, repairs=gates["NodeRepair"], reboots=self._reboots)
+
     def _finders(self) -> list[Finder]:
         """The finders of orders, beside those for owners, marks and expiry."""
         w, now, gates = self.world, self.now, self.settings.gates
         finders: list[Finder] = [
             LostInstanceFinder(w.cloud, w.notices, now),
-            RepairFinder(w.catalogues, w.notices, now, repairs=gates["NodeRepair"], reboots=self._reboots),
+            self.repairs,
         ]
         if gates["StaticCapacity"]:
             finders.append(ReplicaFinder(now))

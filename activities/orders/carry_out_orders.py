@@ -5,7 +5,8 @@ them first: the workflow's id is the lock, and "already started" counts as succe
 wanted type.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from temporalio import activity
@@ -14,6 +15,7 @@ from temporalio.exceptions import WorkflowAlreadyStartedError
 
 from dovetail.activities.disruption.mark_and_unmark_nodes import MarkAndUnmarkNodes
 from dovetail.activities.identity.search_attributes import attributes
+from dovetail.activities.orders.finders import Again
 from dovetail.activities.shared.every_step.temporal_errors import NotYet
 from dovetail.activities.shared.owner_starts import OwnerStarts
 from dovetail.activities.shared.running_workflows import running_type
@@ -28,9 +30,10 @@ from dovetail.messages.workflow_ids import claim_owner_id, is_of, node_owner_id,
 from dovetail.messages.workflow_types import LAUNCH_NODE, RELEASE_NODE, TERMINATE_NODE
 from dovetail.messages.writes import claim_write
 from dovetail.model import names
-from dovetail.model.nodes import Node, NodeClaim
+from dovetail.model.nodes import NodeClaim
 from dovetail.model.permission.beginnings import Cause
 from dovetail.model.reasons.endings import BY_OTHERS_WORDS, OF_REASONS
+from dovetail.model.snapshot import Snapshot
 from dovetail.ports.cloud import Cloud
 from dovetail.ports.failures import Refused
 from dovetail.ports.objects import NodeClaims
@@ -44,20 +47,30 @@ VOLUNTARY: Final = {
     "never_initialized": Cause.SCALED_DOWN,
 }
 
+# GCR-15: whose pods are not waited for. By the reason, which is judged here: who asks for the step could say it of any.
+AT_ONCE: Final = frozenset({"unhealthy"})
 
 # Workers whose clocks are further apart take no steps: what one of them finds expired is nearly so for each other one.
 CLOCKS_APART: Final = 30.0
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OrderPorts:
+    """What the steps reach beside marks. `again`: by reason, what judges the order on the live objects; what a feature
+    gate keeps closed has nothing there."""
+
+    claims: NodeClaims
+    cloud: Cloud
+    fleet: Callable[[], Snapshot]
+    again: Mapping[str, Again] = field(default_factory=dict)
+
+
 class CarryOutOrders:
     """The steps that carry orders out."""
 
-    def __init__(
-        self, cluster: str, claims: NodeClaims, cloud: Cloud, marking: MarkAndUnmarkNodes, now: Callable[[], float]
-    ) -> None:
+    def __init__(self, cluster: str, ports: OrderPorts, marking: MarkAndUnmarkNodes, now: Callable[[], float]) -> None:
         self.cluster = cluster
-        self.claims = claims
-        self.cloud = cloud
+        self.claims, self.cloud, self.fleet, self.again = ports.claims, ports.cloud, ports.fleet, ports.again
         self.marking = marking
         self.now = now
 
@@ -127,7 +140,7 @@ class CarryOutOrders:
             message, write = order.message, await delete_because(self.claims, claim, OF_REASONS[order.reason], words)
             ordered(claim, order)
             departures.ordered(claim, order)
-        if order.at_once:
+        if order.reason in AT_ONCE:
             hurried = await hurry(self.claims, claim, self.now())
             write = write if hurried is None else claim_write(hurried)
         return StepOutcome(message=message, writes=(write,))
@@ -148,12 +161,9 @@ class CarryOutOrders:
                     "" if any(node.deleting_since is not None for node in nodes) else "no Node of it is being deleted"
                 )
             case "unhealthy":
-                nodes = await self.marking.nodes.list_by_provider_id(claim.provider_id)
-                return "" if any(_is_unhealthy(node, order) for node in nodes) else "its Node is well"
+                return "" if await self._is_found_again(order, claim) else "its Node is not to be replaced"
             case "static_scale_down":
-                pools = self.marking.pauses.pools if self.marking.pauses is not None else None
-                pool = await pools.read(claim.labels.get(names.NODE_POOL, "")) if pools is not None else None
-                return "" if pools is None or (pool and pool.replicas is not None) else "its NodePool is not static"
+                return "" if await self._is_found_again(order, claim) else "its NodePool does not have too many"
             case "never_initialized":
                 if not initialization_overdue(claim, self.now() + CLOCKS_APART, awaited=False):
                     return "its node is ready, or not late"
@@ -161,6 +171,25 @@ class CarryOutOrders:
                 return "pods run on its node" if any(map(runs_for_users, pods)) else ""
             case other:
                 raise Refused(f"NodeClaim/{claim.name}", f"nothing is deleted for the reason {other[:64]!r}")
+
+    async def _is_found_again(self, order: DeleteClaim, claim: NodeClaim) -> bool:
+        """Whether what found the order would give it now: by the claim, its Nodes and its NodePool as they are, and by
+        the others as the watch has them."""
+        finder = self.again.get(order.reason)
+        if finder is None:
+            return False
+        nodes = await self.marking.nodes.list_by_provider_id(claim.provider_id) if claim.provider_id else ()
+        name, pauses = claim.labels.get(names.NODE_POOL, ""), self.marking.pauses
+        pool = await pauses.pools.read(name) if pauses is not None and name else None
+        seen = self.fleet()
+        live = replace(
+            seen,
+            now=self.now() + CLOCKS_APART,
+            claims={**seen.claims, claim.name: claim},
+            nodes={**seen.nodes, **{node.name: node for node in nodes}},
+            pools=seen.pools if pool is None else {**seen.pools, name: pool},
+        )
+        return await finder.finds_again(live, claim)
 
     async def _paused(self, order: DeleteClaim) -> str:
         """Why people forbid it. Repair, and nodes that are lost already, are not voluntary: nothing is read for
@@ -191,10 +220,3 @@ class CarryOutOrders:
         await self.cloud.terminate(order.provider_id)
         departures.orphan_terminated(order.provider_id)
         return StepOutcome(message=f"terminated {order.provider_id}")
-
-
-def _is_unhealthy(node: Node, order: DeleteClaim) -> bool:
-    """Whether the condition for which the node is to be repaired has the value of an unhealthy node: on a healthy one,
-    only Ready and what a monitor calls "…Ready" are True."""
-    condition = node.condition(order.condition)
-    return condition is not None and (condition.status == "True") != condition.type.endswith("Ready")

@@ -8,6 +8,7 @@ from typing import Protocol
 
 from dovetail.activities.shared.looks.look import Look
 from dovetail.messages.orders import Order
+from dovetail.model.nodes import NodeClaim
 from dovetail.model.snapshot import Snapshot
 
 MINUTE = 60.0
@@ -18,3 +19,10 @@ class Finder(Protocol):
 
     async def look(self, snapshot: Snapshot) -> Look[Order]:
         """The orders that are due."""
+
+
+class Again(Protocol):
+    """Finds out whether an order to delete is still right."""
+
+    async def finds_again(self, snapshot: Snapshot, claim: NodeClaim) -> bool:
+        """Whether it would order the same of this claim."""

@@ -12,6 +12,7 @@ from dovetail.activities.shared.looks.last_answers import LastAnswer
 from dovetail.activities.shared.looks.look import Look
 from dovetail.lifecycle.repair import find_repairs
 from dovetail.messages.orders import Order
+from dovetail.model.nodes import NodeClaim
 from dovetail.model.objects.watched_kinds import STANDING_CLAIMS
 from dovetail.model.snapshot import Snapshot
 from dovetail.notices.nodes import repair_blocked
@@ -44,6 +45,13 @@ class RepairFinder:
         await self.notices.publish(*[repair_blocked(snapshot.nodes[one.node], one.where) for one in found.blocked])
         again = found.next_due if found.next_due is not None else self.now() + MINUTE
         return Look(due=[*found.orders, *found.reboots], again=again)
+
+    async def finds_again(self, snapshot: Snapshot, claim: NodeClaim) -> bool:
+        """Whether the claim's node is to be replaced now."""
+        policies = await self.catalogues.repair_policies() if self.repairs else ()
+        nodes = snapshot.pairing.nodes_of(claim)
+        found = find_repairs(snapshot, policies, reboots=self.reboots, of=nodes)
+        return any(order.claim.uid == claim.uid for order in found.orders)
 
 
 def _any_reboots(snapshot: Snapshot) -> bool:

@@ -6,6 +6,7 @@ is repeated after a pause: claims that come to nothing end at different moments.
 """
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 from dovetail.activities.orders.finders import MINUTE
 from dovetail.activities.shared.looks.look import Look
@@ -17,6 +18,7 @@ from dovetail.lifecycle.static_pools import Shortfall, shortfalls, surplus
 from dovetail.messages.orders import FillPool, Order
 from dovetail.messages.requests import CreateRequest
 from dovetail.model import names
+from dovetail.model.nodes import NodeClaim
 from dovetail.model.pods import Pod
 from dovetail.model.pools import NodePool
 from dovetail.model.snapshot import Snapshot
@@ -32,6 +34,13 @@ class ReplicaFinder:
         """Claims to create, claims to delete."""
         filled: list[Order] = [order for one in shortfalls(snapshot) for order in _fill(snapshot, one)]
         return Look(due=[*filled, *surplus(snapshot, _costs(snapshot))], again=self.now() + MINUTE)
+
+    async def finds_again(self, snapshot: Snapshot, claim: NodeClaim) -> bool:
+        """Whether the claim is one of those that its pool has too many of."""
+        name = claim.labels.get(names.NODE_POOL, "")
+        pools = {name: snapshot.pools[name]} if name in snapshot.pools else {}
+        own = replace(snapshot, pools=pools, claims={each.name: each for each in snapshot.claims_by_pool.get(name, ())})
+        return any(order.claim.uid == claim.uid for order in surplus(own, _costs(own)))
 
 
 def _fill(snapshot: Snapshot, shortfall: Shortfall) -> Iterator[FillPool]:

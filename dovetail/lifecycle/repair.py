@@ -53,11 +53,14 @@ class _Fault:
     reboots: bool = False
 
 
-def find_repairs(snapshot: Snapshot, policies: Iterable[RepairPolicy], *, reboots: bool = False) -> Repairs:
-    """All repairs by one snapshot. `reboots`: whether a fault that a reboot clears has its instance rebooted."""
+def find_repairs(
+    snapshot: Snapshot, policies: Iterable[RepairPolicy], *, reboots: bool = False, of: Iterable[Node] | None = None
+) -> Repairs:
+    """All repairs by one snapshot, or those of some nodes. `reboots`: whether a fault that a reboot clears has its
+    instance rebooted."""
     known = tuple(policies)
     orders, rebooted, blocked, moments = [], [], [], []
-    for node in sorted(snapshot.nodes.values(), key=lambda node: node.name):
+    for node in sorted(snapshot.nodes.values() if of is None else of, key=lambda node: node.name):
         claim = _only_claim(snapshot, node)
         if claim is None:
             continue

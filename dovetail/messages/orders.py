@@ -48,7 +48,7 @@ class DeleteClaim:
     claim: ClaimRef
     reason: str  # expired, garbage_collected, unhealthy, static_scale_down, never_initialized
     message: str = ""
-    at_once: bool = False  # write a deadline that has passed first (GCR-15)
+    at_once: bool = False  # its pods are not waited for (GCR-15); what carries it out goes by the reason
     condition: str = ""  # the node condition for which it is repaired
     pods: int = 0  # reschedulable pods on its node when it was seen, for the metric
 

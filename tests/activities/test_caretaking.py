@@ -7,7 +7,7 @@ from temporalio.client import Client
 from temporalio.testing import ActivityEnvironment
 
 from dovetail.activities.disruption.mark_and_unmark_nodes import MarkAndUnmarkNodes
-from dovetail.activities.orders.carry_out_orders import CarryOutOrders
+from dovetail.activities.orders.carry_out_orders import CarryOutOrders, OrderPorts
 from dovetail.messages.orders import TakeOffMark
 from dovetail.messages.subjects import ClaimRef
 from dovetail.model import names
@@ -15,6 +15,7 @@ from dovetail.model.nodes import Condition
 from dovetail.model.scheduling.taints import Taint
 from testing.fakes import FakeClaims, FakeCloud, FakeNodes, World, mark_ports
 from testing.fakes.descriptions import running_as
+from tests.activities.test_gated_orders import seen
 from tests.lifecycle.objects import a_joined_claim, a_joined_node
 
 REF = ClaimRef(name="pool-1", uid="uid-pool-1", pool="pool")
@@ -32,7 +33,9 @@ async def test_a_predecessors_mark_comes_off_although_it_names_no_owner() -> Non
     )
     claims, nodes = FakeClaims(world), FakeNodes(world)
     marking = MarkAndUnmarkNodes(mark_ports(world, claims=claims, nodes=nodes), world.now)
-    caretaking = CarryOutOrders("c", claims, FakeCloud(world), marking, world.now)
+    caretaking = CarryOutOrders(
+        "c", OrderPorts(claims=claims, cloud=FakeCloud(world), fleet=lambda: seen(world)), marking, world.now
+    )
 
     # An environment without a client: asking one would be an error here.
     await ActivityEnvironment().run(caretaking.take_off_mark, TakeOffMark(claim=REF, owner=""))
@@ -62,7 +65,9 @@ async def test_a_mark_stays_where_its_owner_runs_after_all() -> None:
     world.put(a_joined_claim(annotations={names.OWNER: owner}), a_joined_node(taints=(taint,)))
     claims, nodes = FakeClaims(world), FakeNodes(world)
     marking = MarkAndUnmarkNodes(mark_ports(world, claims=claims, nodes=nodes), world.now)
-    caretaking = CarryOutOrders("c", claims, FakeCloud(world), marking, world.now)
+    caretaking = CarryOutOrders(
+        "c", OrderPorts(claims=claims, cloud=FakeCloud(world), fleet=lambda: seen(world)), marking, world.now
+    )
     environment = ActivityEnvironment(client=cast(Client, RunningWorkflows(owner)))
 
     outcome = await environment.run(caretaking.take_off_mark, TakeOffMark(claim=REF, owner=owner))

@@ -3,12 +3,14 @@ NPL-44)."""
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from temporalio.testing import ActivityEnvironment
 
 from dovetail.activities.disruption.mark_and_unmark_nodes import MarkAndUnmarkNodes
-from dovetail.activities.orders.carry_out_orders import CarryOutOrders
+from dovetail.activities.orders.carry_out_orders import CarryOutOrders, OrderPorts
+from dovetail.activities.orders.finders import Again
 from dovetail.activities.orders.repairs import RepairFinder
 from dovetail.activities.orders.replicas import ReplicaFinder
 from dovetail.activities.provisioning.create_node_claims import CreateNodeClaims
@@ -61,14 +63,19 @@ class OnePool:
         raise NotImplementedError
 
 
-def caretaking(world: World, claims: FakeClaims | None = None) -> CarryOutOrders:
-    claims = claims or FakeClaims(world)
-    marking = MarkAndUnmarkNodes(mark_ports(world, claims=claims), world.now)
-    return CarryOutOrders("c", claims, FakeCloud(world), marking, world.now)
+def order_ports(world: World, *pools: NodePool, repairs: bool = True, **others: Any) -> OrderPorts:
+    """With the gates of repairs and of static pools open."""
+    finder = RepairFinder(Policies(), FakeNotices(world), world.now, repairs=repairs)
+    again: dict[str, Again] = {"unhealthy": finder, "static_scale_down": ReplicaFinder(world.now)}
+    made = OrderPorts(claims=FakeClaims(world), cloud=FakeCloud(world), fleet=lambda: seen(world, *pools), again=again)
+    return replace(made, **others)
 
 
-async def carry_out(world: World, order: DeleteClaim, claims: FakeClaims | None = None) -> str:
-    return (await ActivityEnvironment().run(caretaking(world, claims).delete_claim_for, order)).message
+async def carry_out(world: World, order: DeleteClaim, *pools: NodePool, **others: Any) -> str:
+    ports = order_ports(world, *pools, **others)
+    marking = MarkAndUnmarkNodes(mark_ports(world, claims=ports.claims), world.now)
+    caretaking = CarryOutOrders("c", ports, marking, world.now)
+    return (await ActivityEnvironment().run(caretaking.delete_claim_for, order)).message
 
 
 def silent(changed: float) -> Condition:
@@ -154,7 +161,7 @@ async def test_a_repair_whose_delete_fails_leaves_no_deadline_to_a_later_departu
     world.put(a_joined_claim(), a_joined_node(conditions=(silent(0.0),)))
 
     with pytest.raises(Unreachable):
-        await carry_out(world, UNHEALTHY, OnceUnreachable(world))
+        await carry_out(world, UNHEALTHY, claims=OnceUnreachable(world))
     left = dict(world.claims["pool-1"].annotations)
     await carry_out(world, UNHEALTHY)
 
@@ -176,9 +183,60 @@ async def test_a_delete_that_fails_leaves_no_reason_unless_it_was_made(made: boo
             raise Unreachable(f"NodeClaim/{name}", "503")
 
     with pytest.raises(Unreachable):
-        await carry_out(world, UNHEALTHY, Failing(world))
+        await carry_out(world, UNHEALTHY, claims=Failing(world))
 
     assert world.claims["pool-1"].annotations.get(names.ENDED_BECAUSE) == said
+
+
+def ready(status: str, changed: float) -> tuple[Condition, ...]:
+    return (Condition(type=names.READY, status=status, changed=changed),)
+
+
+@pytest.mark.parametrize(
+    ("node", "others", "repairs"),
+    [
+        ({"conditions": ready("True", 0.0)}, 0, True),
+        ({"conditions": ready("False", 0.0)}, 0, True),
+        ({"conditions": ready("Unknown", 900.0)}, 0, True),
+        ({"conditions": ready("Unknown", 0.0), "annotations": {names.DO_NOT_REPAIR: "true"}}, 0, True),
+        ({"conditions": ready("Unknown", 0.0)}, 1, True),
+        ({"conditions": ready("Unknown", 0.0)}, 0, False),
+    ],
+)
+async def test_a_repair_is_judged_anew_whatever_is_ordered(node: dict[str, Any], others: int, repairs: bool) -> None:
+    """GCR-13, GCR-14: well, of no policy, tolerated yet, kept from repair, one of too many, behind a closed gate."""
+    world = World()
+    world.put(a_joined_claim(), a_joined_node(**node))
+    for number in range(others):
+        world.put(a_joined_node(f"n{number}", provider_id=f"i-{number}", conditions=node["conditions"]))
+
+    assert await carry_out(world, UNHEALTHY, repairs=repairs) == "its Node is not to be replaced"
+
+    claim = world.claims["pool-1"]
+    assert (claim.deleting_since, names.TERMINATION_DEADLINE in claim.annotations) == (None, False)
+
+
+@pytest.mark.parametrize("deleting", [None, 900.0])
+async def test_only_a_repair_does_not_wait_for_pods_whatever_is_ordered(deleting: float | None) -> None:
+    """GCR-15: whose Node a person deletes drains as any other."""
+    world = World()
+    world.put(a_joined_claim(deleting_since=deleting), a_joined_node(deleting_since=950.0))
+
+    await carry_out(world, DeleteClaim(claim=REF, reason="node_deleted", at_once=True))
+
+    claim = world.claims["pool-1"]
+    assert claim.deleting_since is not None and names.TERMINATION_DEADLINE not in claim.annotations
+
+
+@pytest.mark.parametrize(("replicas", "goes"), [(2, False), (1, False), (0, True)])
+async def test_a_static_pool_loses_only_what_it_has_too_many_of_by_now(replicas: int, goes: bool) -> None:
+    """NPL-44: the order may be of before somebody asked for more."""
+    world = World()
+    world.put(a_joined_claim(), a_joined_node())
+
+    await carry_out(world, DeleteClaim(claim=REF, reason="static_scale_down"), static(replicas))
+
+    assert (world.claims["pool-1"].deleting_since is not None) == goes
 
 
 async def test_a_claim_that_is_leaving_gently_gets_the_deadline_of_its_repair() -> None:
@@ -296,7 +354,7 @@ async def test_a_static_pool_that_shrinks_gives_up_what_is_cheapest_to_move() ->
     orders = (await ReplicaFinder(world.now).look(seen(world, smaller))).due
     for order in orders:
         assert isinstance(order, DeleteClaim) and order.reason == "static_scale_down"
-        await carry_out(world, order)
+        await carry_out(world, order, smaller)
 
     left = [c for c in world.claims.values() if c.deleting_since is None]
     assert len(left) == 1 and isinstance(left[0], NodeClaim)
@@ -320,7 +378,7 @@ async def test_a_claim_that_is_ordered_to_go_says_why(reason: str, because: str)
         claim=ClaimRef(name=claim.name, uid=claim.uid), reason=reason, message="as was seen", condition=names.READY
     )
 
-    await carry_out(world, order)
+    await carry_out(world, order, static(0))
 
     left = world.claims["pool-1"]
     assert (left.deleting_since is None, left.annotations[names.ENDED_BECAUSE]) == (False, f"{because}: as was seen")

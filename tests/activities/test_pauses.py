@@ -27,13 +27,12 @@ from dovetail.ports.failures import Forbidden
 from dovetail.ports.objects import MetadataChange
 from testing.fakes import (
     FakeClaims,
-    FakeCloud,
     FakeNotices,
     World,
     mark_ports,
 )
 from tests.activities.test_creating_claims import NODE, POOL
-from tests.activities.test_gated_orders import OnePool
+from tests.activities.test_gated_orders import OnePool, order_ports
 from tests.lifecycle.objects import a_joined_claim, a_joined_node, a_pool
 
 TARGET = Target(
@@ -181,13 +180,13 @@ async def test_a_node_whose_disruption_was_called_off_since_the_decision_is_not_
 )
 async def test_an_order_is_carried_out_unless_a_pause_has_begun_since(reason: str, general: str, stays: bool) -> None:
     world = World()
-    ill = Condition(type=names.READY, status="Unknown")
+    ill = Condition(type=names.READY, status="Unknown", changed=0.0)
     world.put(
         a_joined_claim(expire_after=0.0),
         replace(a_joined_node(), conditions=(ill,), deleting_since=world.now()),
     )
-    live = LivePauses(pools=OnePool(replace(POOL, replicas=1)), namespaces=OneNamespace(general), now=world.now)
-    caretaking = CarryOutOrders("c", FakeClaims(world), FakeCloud(world), marking(world, live), world.now)
+    live = LivePauses(pools=OnePool(replace(POOL, replicas=0)), namespaces=OneNamespace(general), now=world.now)
+    caretaking = CarryOutOrders("c", order_ports(world), marking(world, live), world.now)
     order = DeleteClaim(claim=REF, reason=reason, condition=names.READY)
 
     await ActivityEnvironment().run(caretaking.delete_claim_for, order)
@@ -204,7 +203,7 @@ async def test_what_has_expired_is_left_to_its_replacement_as_the_policies_say_a
     world.put(a_joined_claim(expire_after=0.0, created=world.now() - 3600), a_joined_node())
     rules = TimeRules(policies={"p": Policy(name="p", expiry=Expiry(hard_after=hard_after))})
     live = replace(pauses(world), rules=GivenRules(rules))
-    caretaking = CarryOutOrders("c", FakeClaims(world), FakeCloud(world), marking(world, live), world.now)
+    caretaking = CarryOutOrders("c", order_ports(world), marking(world, live), world.now)
 
     await ActivityEnvironment().run(caretaking.delete_claim_for, DeleteClaim(claim=REF, reason="expired"))
 

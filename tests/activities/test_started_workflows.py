@@ -10,7 +10,7 @@ from temporalio.testing import ActivityEnvironment
 
 from dovetail.activities.interruptions.direct_answers import DirectAnswers
 from dovetail.activities.interruptions.watch_interruptions import WatchInterruptions
-from dovetail.activities.orders.carry_out_orders import CarryOutOrders
+from dovetail.activities.orders.carry_out_orders import CarryOutOrders, OrderPorts
 from dovetail.messages.interruptions import Interruption
 from dovetail.messages.orders import StartOwner, StartRelease, TakeOffMark
 from dovetail.messages.subjects import ClaimRef
@@ -48,7 +48,7 @@ class Marking:
 
 def caretaking(marking: Any = None, claims: Any = None) -> CarryOutOrders:
     nobody: Any = None
-    return CarryOutOrders("mine", claims, nobody, marking, lambda: 0.0)
+    return CarryOutOrders("mine", OrderPorts(claims=claims, cloud=nobody, fleet=nobody), marking, lambda: 0.0)
 
 
 async def started(step: Any, order: object) -> list[dict[str, Any]]:

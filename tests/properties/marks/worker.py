@@ -12,7 +12,7 @@ from dovetail.activities.disruption.await_progress import AwaitProgress
 from dovetail.activities.disruption.delete_claim import DeleteClaims
 from dovetail.activities.disruption.give_back import GiveBack
 from dovetail.activities.disruption.mark_and_unmark_nodes import MarkAndUnmarkNodes, MarkPorts
-from dovetail.activities.orders.carry_out_orders import CarryOutOrders
+from dovetail.activities.orders.carry_out_orders import CarryOutOrders, OrderPorts
 from dovetail.activities.provisioning.create_node_claims import CreateNodeClaims
 from dovetail.activities.shared.looks.snapshots import Snapshots
 from dovetail.activities.shared.writes.known_claims import KnownClaims
@@ -49,7 +49,7 @@ class Worker:
         disrupting = AwaitDisruptionPlan(Snapshots(self.deciding, catalogues), notices, DisruptionSettings(), now)
         disrupting.thread = Inline()  # type: ignore[assignment]
         marking = MarkAndUnmarkNodes(MarkPorts(claims=claims, nodes=nodes, pods=pods, lookups=view), now)
-        self.sweeping = CarryOutOrders(CLUSTER, claims, nowhere, marking, now)
+        self.sweeping = CarryOutOrders(CLUSTER, OrderPorts(claims=claims, cloud=nowhere, fleet=nowhere), marking, now)
         self.steps: dict[str, Any] = {}
         for owner in (
             disrupting,
