@@ -7,7 +7,15 @@ from typing import NamedTuple
 
 from temporalio import activity
 
-from dovetail.activities.interruptions.doubts import Met, apart, instance_of, is_fresh, met_by
+from dovetail.activities.interruptions.doubts import (
+    TURN_SECONDS,
+    Met,
+    apart,
+    instance_of,
+    is_fresh,
+    is_plausible,
+    met_by,
+)
 from dovetail.activities.shared.writes.claim_deletion import delete_because, hurry
 from dovetail.activities.shared.writes.revisions import revise_claim
 from dovetail.lifecycle.unfinished import reference
@@ -44,6 +52,7 @@ class AnswerInterruptions:
         self, view: ClusterView, claims: NodeClaims, interruptions: Interruptions, now: Callable[[], float]
     ) -> None:
         self.view, self.claims, self.interruptions, self.now = view, claims, interruptions, now
+        self._believed: dict[str, float] = {}  # UID -> when: answers side by side have the room of one
 
     def ours(self, warnings: Sequence[Interruption]) -> Sequence[Interruption]:
         """The warnings about instances of this cluster's claims, because the queue carries those of a whole account.
@@ -63,7 +72,12 @@ class AnswerInterruptions:
         that is believed does not wait until the cloud has confirmed the others.
         """
         fleet = [claim for claim in self.view.snapshot(READS).claims.values() if claim.provider_id]
-        sure, doubted = apart(met_by(interruptions, fleet), fleet, self.now())
+        now = self.now()
+        self._believed = {uid: at for uid, at in self._believed.items() if now - at < TURN_SECONDS}
+        sure, doubted = apart(met_by(interruptions, fleet), fleet, self._believed, now)
+        for each in sure:
+            if each.ends_claim and is_plausible(each, now):
+                self._believed.setdefault(each.claim.uid, now)
         both = await asyncio.gather(self._each(sure), self._borne_out(doubted), return_exceptions=True)
         outcomes: list[Outcome] = []
         for found in both:

@@ -59,17 +59,22 @@ def is_fresh(warning: Interruption, now: float) -> bool:
     return abs(now - warning.at) < FRESH_SECONDS
 
 
-def apart(met: Iterable[Met], fleet: Collection[NodeClaim], now: float) -> tuple[list[Met], list[Met]]:
-    """The warnings that are acted upon without asking, and those that the cloud is asked about first."""
-    room, believed = _room(fleet, now), set[str]()
+def apart(
+    met: Iterable[Met], fleet: Collection[NodeClaim], taken: Collection[str], now: float
+) -> tuple[list[Met], list[Met]]:
+    """The warnings that are acted upon without asking, and those that the cloud is asked about first. `taken`: the UIDs
+    of the claims whose warnings this process has believed in this turn; their claims may not say so yet, or be gone."""
+    believed = set(taken)
+    room = _room(fleet, believed, now)
     sure: list[Met] = []
     doubted: list[Met] = []
     for each in met:
-        name, plausible = each.claim.name, is_plausible(each, now)
+        uid, plausible = each.claim.uid, is_plausible(each, now)
         if not each.ends_claim and (plausible or not each.shortens(now)):
             sure.append(each)
-        elif plausible and (name in believed or len(believed) < room):
-            believed.add(name)
+        elif plausible and (uid in believed or room > 0):
+            room -= uid not in believed
+            believed.add(uid)
             sure.append(each)
         else:
             doubted.append(each)
@@ -82,10 +87,10 @@ def is_plausible(met: Met, now: float) -> bool:
     return kind is not None and met.claim.labels.get(CAPACITY_TYPE) == kind and is_fresh(met.warning, now)
 
 
-def _room(fleet: Collection[NodeClaim], now: float) -> int:
-    """How many more may be believed now. Counted on the claims, so it needs no worker's memory and does not depend on
-    messages."""
-    return max(LEAST, len(fleet) // _SHARE) - sum(_has_just_gone(claim, now) for claim in fleet)
+def _room(fleet: Collection[NodeClaim], believed: Collection[str], now: float) -> int:
+    """How many more may be believed now. What other workers have believed is counted on the claims."""
+    gone = {claim.uid for claim in fleet if _has_just_gone(claim, now)}
+    return max(LEAST, len(fleet) // _SHARE) - len(gone.union(believed))
 
 
 def _has_just_gone(claim: NodeClaim, now: float) -> bool:

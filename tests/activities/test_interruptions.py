@@ -309,6 +309,26 @@ async def test_more_of_the_fleet_than_a_fifth_is_taken_back_in_turns(size: int, 
     assert 20.0 * (len(turns) - 1) <= 80.0
 
 
+async def test_answers_side_by_side_take_back_no_more_than_one_nor_do_claims_that_are_gone_make_room() -> None:
+    """AWS-192."""
+    world = Fleet(60)
+    answering = AnswerInterruptions(world, world, world, lambda: world.moment)  # type: ignore[arg-type]
+    warnings = [a_warning("spot_interrupted", f"i-{n:03}") for n in range(60)]
+
+    async def all_of_them() -> int:
+        parts = [tuple(warnings[n : n + 3]) for n in range(0, 60, 3)]
+        await asyncio.gather(*map(answering.answer_interruptions, parts), return_exceptions=True)
+        return len(deleted_of(world))
+
+    assert await all_of_them() == 12
+    left = {name: claim for name, claim in world.snapshot_now.claims.items() if claim.deleting_since is None}
+    world.snapshot_now = replace(world.snapshot_now, claims=left)
+    world.moment = NOW + 19
+    assert await all_of_them() == 12
+    world.moment = NOW + 20
+    assert await all_of_them() == 12 + 48 // 5
+
+
 async def test_a_mass_that_the_cloud_bears_out_goes_at_once() -> None:
     """AWS-192."""
     world = Fleet(20)
