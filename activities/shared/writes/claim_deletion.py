@@ -30,7 +30,7 @@ async def delete_because(claims: NodeClaims, claim: NodeClaim, ending: Ending, w
     try:
         return await delete_claim(claims, reference(claim))
     except Failure:
-        with suppress(Failure):  # the first one is told
+        with suppress(Failure):  # the first failure is raised
             await revise_claim(claims, written or claim, _without_ending)
         raise
 
