@@ -34,6 +34,7 @@ from dovetail.activities.launch.launch_instance import LaunchInstance
 from dovetail.activities.orders.await_orders import AwaitOrders
 from dovetail.activities.orders.carry_out_orders import CarryOutOrders, OrderPorts
 from dovetail.activities.orders.finders import Again, Finder
+from dovetail.activities.orders.lost_nodes import LostNodeFinder
 from dovetail.activities.orders.reboot_nodes import RebootNodes, RebootPorts
 from dovetail.activities.orders.repairs import RepairFinder
 from dovetail.activities.orders.replicas import ReplicaFinder
@@ -337,6 +338,7 @@ class Wiring:
         w, now, gates = self.world, self.now, self.settings.gates
         finders: list[Finder] = [
             LostInstanceFinder(w.cloud, w.notices, now),
+            LostNodeFinder(now),
             self.repairs,
         ]
         if gates["StaticCapacity"]:

@@ -30,7 +30,7 @@ from dovetail.messages.workflow_ids import claim_owner_id, is_of, node_owner_id,
 from dovetail.messages.workflow_types import LAUNCH_NODE, RELEASE_NODE, TERMINATE_NODE
 from dovetail.messages.writes import claim_write
 from dovetail.model import names
-from dovetail.model.nodes import NodeClaim
+from dovetail.model.nodes import Node, NodeClaim
 from dovetail.model.permission.beginnings import Cause
 from dovetail.model.reasons.endings import BY_OTHERS_WORDS, OF_REASONS
 from dovetail.model.snapshot import Snapshot
@@ -156,10 +156,10 @@ class CarryOutOrders:
             case "garbage_collected":
                 return "its instance is there after all" if await self._has_instance(claim) else ""
             case "node_deleted":
-                nodes = await self.marking.nodes.list_by_provider_id(claim.provider_id)
-                return (
-                    "" if any(node.deleting_since is not None for node in nodes) else "no Node of it is being deleted"
-                )
+                nodes = await self._nodes_of(claim)
+                had_one = claim.is_true(names.REGISTERED_CONDITION)
+                gone = any(node.deleting_since is not None for node in nodes) or (had_one and not nodes)
+                return "" if gone else "no Node of it is being deleted"
             case "unhealthy":
                 return "" if await self._is_found_again(order, claim) else "its Node is not to be replaced"
             case "static_scale_down":
@@ -197,6 +197,13 @@ class CarryOutOrders:
         cause, pauses = VOLUNTARY.get(order.reason), self.marking.pauses
         held = await pauses.hold(order.claim.pool, cause) if cause is not None and pauses is not None else None
         return held.message if held is not None else ""
+
+    async def _nodes_of(self, claim: NodeClaim) -> tuple[Node, ...]:
+        """Its Nodes, by their ids and by the name that the claim says: the cache may lag, and a Node that was made anew
+        may have no id yet."""
+        found = await self.marking.nodes.list_by_provider_id(claim.provider_id)
+        named = await self.marking.nodes.read(claim.node_name) if claim.node_name and not found else None
+        return (named,) if named is not None and named.provider_id in ("", claim.provider_id) else found
 
     async def _has_instance(self, claim: NodeClaim) -> bool:
         """Whether the cloud, asked for that instance alone, knows it: a list may lag (GCR-1)."""

@@ -27,6 +27,7 @@ ORPHANS_AT_LEAST = 3  # more than this, and more than the share below, are no le
 ORPHANS_SHARE = 0.1
 MASS_SHARE = 0.5  # so many at once are rather a wrong answer than a leak: they must be seen for a while
 MASS_SECONDS = 60.0
+LOST_NODE_SECONDS = 300.0  # a kubelet that restarts, or whose instance reboots, makes its Node anew before that
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,6 +76,16 @@ def deserted(snapshot: Snapshot) -> tuple[DeleteClaim, ...]:
             message = f"its Node {node.name} was deleted"
             found.append(DeleteClaim(claim=reference(mine[0]), reason="node_deleted", message=message))
     return tuple(found)
+
+
+def without_node(snapshot: Snapshot) -> tuple[DeleteClaim, ...]:
+    """TRM-4: the claims whose Node is gone. A kubelet that restarts may make it anew, so they must stay so for a
+    while."""
+    return tuple(
+        DeleteClaim(claim=reference(claim), reason="node_deleted", message=f"its Node {claim.node_name} is gone")
+        for claim in snapshot.pairing.claims_awaiting_node()
+        if claim.deleting_since is None and is_ours(snapshot, claim) and snapshot.has_lost_its_node(claim)
+    )
 
 
 def leaving_unowned(snapshot: Snapshot) -> dict[str, tuple[int, str]]:

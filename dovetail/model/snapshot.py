@@ -7,6 +7,7 @@ resourceVersion of each kind, shows how new it is; its time does not.
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Final
 
 from dovetail.model import names
 from dovetail.model.nodes import Node, NodeClaim, NodeClassRef
@@ -38,6 +39,7 @@ from dovetail.model.rules.rollouts import REFUSED, PoolNodes, Rollout
 from dovetail.model.scheduling.devices import DeviceClass, ResourceClaim, ResourceClaimTemplate, ResourceSlice
 
 Claims = tuple[NodeClaim, ...]
+SEEN_BY_ALL: Final = 60.0  # after a registration: the watch of NodeClaims may be ahead of that of Nodes
 
 
 @dataclass(frozen=True, kw_only=True)  # without slots, because of the cached properties
@@ -104,10 +106,26 @@ class Snapshot:
         return not supported or (reference.group, reference.kind) in supported
 
     def is_leaving(self, node: Node | None, claim: NodeClaim | None) -> bool:
-        """Whether the node with this Node and this claim is deleted or taken by a plan of ours."""
+        """Whether the node with this Node and this claim is deleted, taken by a plan of ours, or lost its Node."""
         if node is not None and node.deleting_since is not None:
             return True
-        return claim is not None and (claim.deleting_since is not None or claim.name in self.disrupting)
+        if claim is None:
+            return False
+        taken = claim.deleting_since is not None or claim.name in self.disrupting
+        return taken or (node is None and self.has_lost_its_node(claim))
+
+    def has_lost_its_node(self, claim: NodeClaim) -> bool:
+        """Whether its Node has joined and is gone: not if one of that name is still without an id, cannot be read, or
+        may be missing only here."""
+        registered = claim.condition(names.REGISTERED_CONDITION)
+        if registered is None or registered.status != "True" or self.now - registered.changed < SEEN_BY_ALL:
+            return False
+        if not claim.node_name or "Node" in self.stale or self.pairing.nodes_of(claim):
+            return False
+        named = self.nodes.get(claim.node_name)
+        if named is not None and named.provider_id in ("", claim.provider_id):
+            return False
+        return not any(one.kind == "Node" and one.name == claim.node_name for one in self.unreadable)
 
     @cached_property
     def claims_by_pool(self) -> Mapping[str, Claims]:

@@ -18,12 +18,12 @@ from dovetail.lifecycle.node_checks import class_label
 from dovetail.messages.orders import DeleteClaim, FillPool, Order
 from dovetail.messages.subjects import ClaimRef
 from dovetail.model import names
-from dovetail.model.nodes import Condition, NodeClaim, RepairPolicy
+from dovetail.model.nodes import Condition, Node, NodeClaim, RepairPolicy
 from dovetail.model.pods import Expression, Pod
 from dovetail.model.pools import NodePool
 from dovetail.model.scheduling.taints import Taint
 from dovetail.model.snapshot import Snapshot
-from dovetail.ports.failures import Unreachable
+from dovetail.ports.failures import Failure, Unreachable
 from dovetail.ports.objects import MetadataChange, PoolStatus
 from testing.fakes import (
     FakeClaims,
@@ -410,3 +410,32 @@ async def test_a_claim_whose_node_was_deleted_does_not_claim_to_know_by_whom() -
 
     said = world.claims["pool-1"].annotations[names.ENDED_BECAUSE]
     assert said == "NodeDeleted: by hand or by another program"
+
+
+@pytest.mark.parametrize(
+    ("node", "says"),
+    [
+        (None, ""),  # its finalizer was taken off before the order was carried out
+        (a_joined_node(deleting_since=1000.0), ""),
+        (a_joined_node(), "no Node of it is being deleted"),  # made anew by its kubelet
+        (a_joined_node(provider_id=""), "no Node of it is being deleted"),  # likewise, just now
+        (a_joined_node(provider_id="aws:///zone/i-2"), ""),  # another instance's, which has the name now
+    ],
+)
+async def test_a_claim_whose_node_was_deleted_goes_unless_the_node_is_there_again(node: Node | None, says: str) -> None:
+    """TRM-4: asked of the API server, by the node's name too."""
+    world = World()
+    world.put(a_joined_claim(), *([] if node is None else [node]))
+
+    said = await carry_out(world, DeleteClaim(claim=REF, reason="node_deleted"))
+
+    assert (said, world.claims["pool-1"].deleting_since is None) == (says, bool(says))
+
+
+async def test_a_node_that_cannot_be_read_is_not_gone() -> None:
+    """TRM-4: nor while the API server does not answer."""
+    world = World(unreadable={"node-1"})
+    world.put(a_joined_claim(), a_joined_node(provider_id=""))
+
+    with pytest.raises(Failure):
+        await carry_out(world, DeleteClaim(claim=REF, reason="node_deleted"))

@@ -9,6 +9,7 @@ import pytest
 
 from dovetail.activities.orders.await_orders import AwaitOrders, _Handed
 from dovetail.activities.orders.finders import Finder
+from dovetail.activities.orders.lost_nodes import LostNodeFinder
 from dovetail.activities.orders.repairs import RepairFinder
 from dovetail.activities.orders.replicas import ReplicaFinder
 from dovetail.activities.orders.vanished_instances import FIRST_LISTS, LostInstanceFinder
@@ -399,10 +400,42 @@ def ordering_of(stage: Stage, cloud: FakeCloud) -> AwaitOrders:
     classes, notices = SilentIsSick(), FakeNotices(stage.world)
     finders: list[Finder] = [
         LostInstanceFinder(cloud, notices, stage.world.now),
+        LostNodeFinder(stage.world.now),
         RepairFinder(classes, notices, stage.world.now),
         ReplicaFinder(stage.world.now),
     ]
     return AwaitOrders("c", Snapshots(FakeView(stage.world, stage.pools), classes), finders, stage.world.now)
+
+
+async def test_a_claim_whose_node_is_gone_is_deleted_once_no_kubelet_has_made_it_anew(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """TRM-4: a person deleted it and took its finalizer off; its instance runs. Each time that the Node comes back, the
+    five minutes begin anew."""
+    monkeypatch.setattr("dovetail.activities.orders.await_orders.RETURN_SECONDS", 3600.0)
+    world = stage.world
+    world.put(a_joined_claim(), a_joined_node())
+    world.instances = {"aws:///zone/i-1": an_instance()}
+    world.at(1100.0, world.nodes.clear)
+    world.at(1390.0, lambda: world.put(a_joined_node()))
+    world.at(1450.0, world.nodes.clear)
+
+    [order] = await stage.orders(ordering_of(stage, stage.cloud))
+
+    assert order == DeleteClaim(claim=REF, reason="node_deleted", message="its Node node-1 is gone")
+    assert 1750.0 <= world.clock <= 1752.0
+
+
+async def test_what_a_worker_saw_long_ago_is_no_proof_that_a_node_has_been_gone_since(stage: Stage) -> None:
+    """TRM-4: meanwhile another worker has looked, and the Node may have come back."""
+    world, finder = stage.world, LostNodeFinder(stage.world.now)
+    view = FakeView(world, {})
+    world.put(a_joined_claim())
+    world.clock = 2000.0
+
+    assert (await finder.look(view.snapshot())).again == 2300.0
+    world.clock = 3000.0
+    assert not (await finder.look(view.snapshot())).due
 
 
 async def test_a_cloud_that_hangs_holds_up_no_order(stage: Stage) -> None:

@@ -22,11 +22,13 @@ from dovetail.lifecycle.unfinished import (
     too_many,
     unclaimed,
     vanished,
+    without_node,
 )
 from dovetail.messages.orders import StartOwner, StartRelease, TakeOffMark, TerminateOrphan
 from dovetail.messages.subjects import ClaimRef
 from dovetail.model import names
 from dovetail.model.nodes import Condition, Node, NodeClaim, NodeClassRef
+from dovetail.model.objects.unreadable import Unreadable
 from dovetail.model.pods import Pod
 from dovetail.model.pools import ClaimTemplate, NodePool
 from dovetail.model.snapshot import Snapshot
@@ -109,6 +111,35 @@ def test_a_deleted_node_deletes_its_claim() -> None:
 def test_a_deleted_node_deletes_no_claim_that_is_not_its_to_delete(claim: NodeClaim, node: Node) -> None:
     """TRM-2, TRM-4."""
     assert deserted(a_snapshot(claim, node)) == ()
+
+
+def test_a_claim_whose_node_has_joined_and_is_gone_has_none() -> None:
+    """TRM-4: deleted, and its finalizer taken off by hand."""
+    [order] = without_node(a_snapshot(a_joined_claim()))
+
+    assert (order.claim, order.reason, order.message) == (REF, "node_deleted", "its Node node-1 is gone")
+
+
+@pytest.mark.parametrize(
+    "world",
+    [
+        a_snapshot(a_joined_claim(), a_managed_node()),
+        a_snapshot(a_joined_claim(), a_managed_node(provider_id="")),
+        replace(
+            a_snapshot(a_joined_claim()),
+            unreadable=(Unreadable(kind="Node", name="node-1", field="spec.taints", message="not a list"),),
+        ),
+        replace(a_snapshot(a_joined_claim()), stale=frozenset({"Node"})),
+        a_snapshot(a_joined_claim(), now=1059.0),
+        a_snapshot(a_claim(provider_id="aws:///zone/i-1", conditions=(is_now(names.LAUNCHED),))),
+        a_snapshot(a_joined_claim(deleting_since=NOW)),
+        a_snapshot(a_joined_claim(node_class=OTHER)),
+    ],
+    ids=["there", "made anew", "unreadable", "not watched", "just registered", "not registered", "leaves", "not ours"],
+)
+def test_a_node_that_may_be_there_is_not_gone(world: Snapshot) -> None:
+    """TRM-4."""
+    assert without_node(world) == ()
 
 
 def test_a_deleted_node_without_a_claim_is_released() -> None:

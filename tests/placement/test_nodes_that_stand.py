@@ -6,13 +6,14 @@ from dataclasses import replace
 import pytest
 
 from dovetail.model import names
-from dovetail.model.nodes import Node, NodeClaim
+from dovetail.model.nodes import Condition, Node, NodeClaim
 from dovetail.model.objects.workloads import DaemonSet, Volume, VolumeClaim
 from dovetail.model.pods import Pod, VolumeUse
 from dovetail.model.scheduling.taints import Taint
 from dovetail.model.values.resources import parse_resources
 from dovetail.placement.place_pods import simulate
 from tests.placement.builders import (
+    NOW,
     TYPES,
     a_bound_pod,
     a_node,
@@ -48,6 +49,20 @@ def test_until_a_node_is_registered_the_taints_of_its_claim_count() -> None:
 
     assert _takers([a_pod("p")], (replace(node, taints=taint), claim)) == [claim.name]
     assert _takers([a_pod("p")], (node, replace(claim, taints=taint))) == []
+
+
+def test_a_claim_whose_node_is_gone_is_no_room() -> None:
+    """TRM-4: deleted, and its finalizer taken off by hand. Neither for other pods nor for those that it was made
+    for."""
+    node, claim = a_node("n1")
+    stood = tuple(Condition(type=kind, status="True", changed=NOW - 90.0) for kind in ("Registered", "Initialized"))
+    claim = replace(claim, conditions=stood, node_name="n1")
+    lost = replace(a_snapshot([a_pod("p")]), claims={claim.name: claim})
+    planned = replace(claim, conditions=stood[:1], annotations={names.PLANNED_PODS: "uid-p"})
+
+    assert _takers([a_pod("p")], (node, claim)) == ["n1"]
+    assert (placed(lost).existing, len(placed(lost).new)) == ({}, 1)
+    assert len(placed(replace(lost, claims={claim.name: planned})).new) == 1
 
 
 @pytest.mark.parametrize("reported", [True, False])
