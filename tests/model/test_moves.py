@@ -198,12 +198,11 @@ def a_successor(**fields: Any) -> Pod:
     return replace(a_moved_pod(), **{"name": "ledger-2", "uid": "uid-new", "node_name": "", **fields})
 
 
-def with_move(*pods: Pod, begun: Begun | None = BEGUN) -> Snapshot:
+def with_move(*pods: Pod, begun: Begun | None = BEGUN, leaves: float | None = NOW, **fields: Any) -> Snapshot:
     claim = a_joined_claim(name="next", annotations={names.PLANNED_PODS: "other,uid-ledger-1"})
-    world = a_world(a_roll_out(begun=begun, settled=False))
-    return replace(
-        world, nodes={"node-1": a_joined_node()}, claims={"next": claim}, pods={pod.uid: pod for pod in pods}
-    )
+    world = a_world(a_roll_out(**{"begun": begun, "settled": False, **fields}))
+    nodes = {"node-1": a_joined_node(deleting_since=leaves)}
+    return replace(world, nodes=nodes, claims={"next": claim}, pods={pod.uid: pod for pod in pods})
 
 
 def test_the_room_that_was_promised_to_the_old_pod_is_promised_to_the_new_one() -> None:
@@ -222,6 +221,10 @@ def test_the_room_that_was_promised_to_the_old_pod_is_promised_to_the_new_one() 
         with_move(a_moved_pod(), a_successor(owners=())),  # another's pod
         with_move(a_moved_pod(), a_successor(deleting_since=NOW)),
         with_move(a_moved_pod(), a_successor(), begun=replace(BEGUN, node="gone")),
+        # The owner's own note: its pod would be hidden, and others' pods get no node.
+        with_move(a_moved_pod(), a_successor(), leaves=None),
+        with_move(a_moved_pod(), a_successor(), replicas=2),
+        with_move(a_moved_pod(), a_successor(), settled=True),
     ],
 )
 def test_else_the_old_pod_keeps_it(world: Snapshot) -> None:

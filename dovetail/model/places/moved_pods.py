@@ -94,11 +94,17 @@ def passed_on(snapshot: Snapshot) -> Snapshot:
 
 
 def _successors(snapshot: Snapshot) -> dict[str, str]:
-    """UIDs of old pods, each with the UID of the pod that replaces it."""
-    begun = {d.key: d.roll_out.begun.node for d in snapshot.deployments.values() if d.roll_out and d.roll_out.begun}
+    """UIDs of old pods, each with the UID of the pod that replaces it. An owner may write the note itself: it counts
+    only on a node that leaves, where no other pod looks for room."""
+    begun = {
+        d.key: d.roll_out.begun.node
+        for d in snapshot.deployments.values()
+        if d.roll_out and d.roll_out.begun and d.roll_out.replicas == 1 and not d.roll_out.settled
+    }
     if not begun:
         return {}
-    moves, uids = Moves(OfSnapshot(snapshot), snapshot.now), {n.uid: n.name for n in snapshot.nodes.values()}
+    leaving = (n for n in snapshot.nodes.values() if snapshot.is_leaving(n, snapshot.pairing.claim_of(n)))
+    moves, uids = Moves(OfSnapshot(snapshot), snapshot.now), {n.uid: n.name for n in leaving}
     old, new = dict[str, str](), dict[str, str]()
     for pod in snapshot.pods.values():
         found = moves.deployment_of(pod) if pod.deleting_since is None else None
