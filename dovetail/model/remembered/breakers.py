@@ -23,7 +23,7 @@ PROBE: Final = 1200.0  # seconds after which a try that left no trace is over: t
 _FAILURE: Final = r"\d{1,12}:[0-9a-f]{8}"
 _ENTRY: Final = re.compile(
     rf"([A-Za-z]{{1,40}})@([0-9a-z]{{0,40}})="
-    rf"(?:({_FAILURE}(?:\.{_FAILURE})*)(?:/(\d{{1,12}})x(\d{{1,3}}))?(?:\+({_FAILURE}))?)?(?:-(\d{{1,12}}))?\Z"
+    rf"(?:({_FAILURE}(?:\.{_FAILURE})*)(?:/(\d{{1,12}})x(\d{{1,12}}))?(?:\+({_FAILURE}))?)?(?:-(\d{{1,12}}))?\Z"
 )
 
 Happened = tuple[float, str]  # when, and a mark by which a second report is known
