@@ -182,6 +182,30 @@ def test_a_refused_target_is_tried_again_although_the_intent_is_run_already(
 
 
 @pytest.mark.parametrize(
+    ("longest", "says"),
+    [
+        (
+            "168h",
+            "no further node begins, as it has gone on since 2020-05-01T00:00:00Z, longer than its maxDuration: raise "
+            "that, promote it, abort it, or go back",
+        ),
+        ("", "it goes on where it was"),
+    ],
+)
+def test_resume_says_that_a_roll_out_which_has_taken_too_long_goes_no_further(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], longest: str, says: str
+) -> None:
+    """DIQ-37."""
+    late = a_rollout("Replacing")
+    late["spec"] |= {"intent": "Pause"} | ({"maxDuration": longest} if longest else {})
+    late["status"]["target"] = {"nodePoolHash": "1", "begun": "2020-05-01T00:00:00Z"}
+    world = a_world(tmp_path, a_ready_pool(), late)
+
+    assert typed(world, "resume", NAME) == 0
+    assert capsys.readouterr().out.splitlines()[0] == f"NodeRollout {NAME}: {says}"
+
+
+@pytest.mark.parametrize(
     ("order", "mark"),
     [
         (("RollBack", "abort", NAME, "--back"), {"failure": {"generation": 1, "message": "web does worse"}}),

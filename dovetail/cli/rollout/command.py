@@ -6,7 +6,9 @@ a roll-out can be stopped while they are away. What is written takes effect at o
 
 import argparse
 import asyncio
+import time
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from dovetail.answers.failures import CommandFailed
@@ -123,6 +125,9 @@ async def _ordered(times: "TimeObjects", rollout: "Rollout", order: str) -> str:
     intent, name = Intent(order), rollout.name
     if rollout.status.state in REFUSED:
         said[Intent.RUN] = "it begins again at its first step"
+    elif (now := time.time()) >= (resumed := replace(rollout, intent=Intent.RUN)).overdue_at():
+        if why := resumed.why_not_now(now):
+            said[Intent.RUN] = f"no further node begins, as {why}: raise that, promote it, abort it, or go back"
     for _ in range(TRIES):
         if rollout.status.state == RolloutState.COMPLETE:
             raise CommandFailed(f"{name}: it is complete, and holds nothing")
