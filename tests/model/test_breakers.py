@@ -93,7 +93,14 @@ def test_the_strictest_of_several_policies_counts() -> None:
 def test_what_is_remembered_comes_back_as_it_was_written_and_stays_short() -> None:
     pool = replace(a_pool(), annotations={names.NODE_POOL_HASH: "1", "team": "a"})
     tried = replace(after([0, 1, 2]), tries=7, probe=(NOW + HOUR, "0000beef"))
-    for breaker in (after([0]), after([0, 1, 2]), tried, replace(tried, tries=1000), replace(tried, ended=NOW - HOUR), tried.answered):
+    for breaker in (
+        after([0]),
+        after([0, 1, 2]),
+        tried,
+        replace(tried, tries=1000),
+        replace(tried, ended=NOW - HOUR),
+        tried.answered,
+    ):
         assert stored(pool, breaker) == breaker
     empty = replace(after([0]), reason="Empty")
     both = with_breaker(with_breaker(pool, after([0, 1, 2])), empty)
