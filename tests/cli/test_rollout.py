@@ -186,8 +186,10 @@ def test_a_refused_target_is_tried_again_although_the_intent_is_run_already(
     [
         (
             "168h",
-            "no further node begins, as it has gone on since 2020-05-01T00:00:00Z, longer than its maxDuration: raise "
-            "that, promote it, abort it, or go back",
+            (
+                "no further node begins, as it has gone on since 2020-05-01T00:00:00Z, longer than its maxDuration: "
+                "raise that, promote it, abort it, or go back"
+            ),
         ),
         ("", "it goes on where it was"),
     ],

@@ -116,18 +116,13 @@ async def _ordered(times: "TimeObjects", rollout: "Rollout", order: str) -> str:
     said = {
         Intent.PAUSE: "no further node and no further step begins; nodes that are leaving go on",
         Intent.ABORT: "its target is held until it is resumed, promoted or deleted; nodes that are leaving go on",
-        Intent.RUN: "it goes on where it was",
+        Intent.RUN: _resumed(replace(rollout, intent=Intent.RUN), time.time()),
         Intent.PROMOTE: "it goes to its last step at once, whatever its soak and its gates say",
         Intent.ROLL_BACK: f"its target is refused{STAY}{no_way}"
         if no_way
         else "its nodes at the target are replaced by such as were there before, the newest first",
     }
     intent, name = Intent(order), rollout.name
-    if rollout.status.state in REFUSED:
-        said[Intent.RUN] = "it begins again at its first step"
-    elif (now := time.time()) >= (resumed := replace(rollout, intent=Intent.RUN)).overdue_at():
-        if why := resumed.why_not_now(now):
-            said[Intent.RUN] = f"no further node begins, as {why}: raise that, promote it, abort it, or go back"
     for _ in range(TRIES):
         if rollout.status.state == RolloutState.COMPLETE:
             raise CommandFailed(f"{name}: it is complete, and holds nothing")
@@ -149,6 +144,18 @@ async def _ordered(times: "TimeObjects", rollout: "Rollout", order: str) -> str:
     else:
         raise CommandFailed(f"{name}: it is being changed by others; try again")
     raise CommandFailed(f"{name}: it has just been deleted")
+
+
+def _resumed(rollout: "Rollout", now: float) -> str:
+    """What it does from now on."""
+    from dovetail.model.rules.rollouts import REFUSED
+
+    if rollout.status.state in REFUSED:
+        return "it begins again at its first step"
+    why = rollout.why_not_now(now) if now >= rollout.overdue_at() else ""
+    if why:
+        return f"no further node begins, as {why}: raise that, promote it, abort it, or go back"
+    return "it goes on where it was"
 
 
 async def _forgotten(times: "TimeObjects", rollout: "Rollout | None") -> "Rollout | None":
