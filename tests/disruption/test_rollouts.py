@@ -5,7 +5,7 @@ import random
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import count, product
-from math import ceil
+from math import ceil, inf
 from typing import Any, Final
 
 import pytest
@@ -37,7 +37,7 @@ from dovetail.model.rules.rollouts import (
 )
 from dovetail.model.rules.stable_images import StableImage, StableImages
 from dovetail.model.snapshot import Snapshot
-from testing.disruption_worlds import HOUR, NOW, a_pair, a_pod, a_pool, a_world, condition
+from testing.disruption_worlds import HOUR, NOW, Pair, a_pair, a_pod, a_pool, a_world, condition
 from testing.made_claims import made_by
 from testing.time_rules import with_rules
 
@@ -278,7 +278,7 @@ SEEN: Final = {
     "one": PoolNodes(old=9, at_target=1, refusable=1, ready=(NOW,)),
     "three": PoolNodes(old=7, at_target=3, refusable=3, ready=(NOW,) * 3),
     "all": PoolNodes(at_target=10, refusable=10, ready=(NOW,) * 10),
-    "but one": PoolNodes(at_target=10, refusable=10, ready=(NOW,) * 9),
+    "but one": PoolNodes(at_target=10, refusable=10, ready=(NOW,) * 9, unready=(-inf,)),
     "before": PoolNodes(at_target=10, refusable=10, ready=(NOW - 900,) * 10),
     "changed": PoolNodes(old=9, at_target=1, refusable=1, ready=(NOW,), newest_old=NOW),
 }
@@ -293,17 +293,17 @@ rest Replacing    |canary R  |quarter R |quarter R |quarter R |=         |rest C
 canary Soaking    |canary R  |canary R  |=         |=         |=         |=         |=         |=         |canary R
 quarter Soaking   |canary R  |quarter R |quarter R |quarter R |=         |=         |=         |=         |canary R
 rest Soaking      |canary R  |quarter R |quarter R |quarter R |rest R    |=         |=         |=         |canary R
-canary Soaked     |canary R  |canary R  |canary J  |quarter R |quarter R |quarter R |quarter R |quarter R |canary R
-quarter Soaked    |canary R  |quarter R |quarter R |quarter R |rest R    |rest R    |rest R    |rest R    |canary R
+canary Soaked     |canary R  |canary R  |canary J  |quarter R |quarter R |quarter R |canary J  |quarter R |canary R
+quarter Soaked    |canary R  |quarter R |quarter R |quarter R |rest R    |rest R    |quarter J |rest R    |canary R
 rest Soaked       |canary R  |quarter R |quarter R |quarter R |rest R    |rest C    |rest J    |rest C    |canary R
-canary Judging    |canary R  |canary R  |=         |canary S  |canary S  |canary S  |canary S  |canary S  |canary R
-quarter Judging   |canary R  |quarter R |quarter R |quarter R |quarter S |quarter S |quarter S |quarter S |canary R
+canary Judging    |canary R  |canary R  |=         |canary S  |canary S  |canary S  |=         |canary S  |canary R
+quarter Judging   |canary R  |quarter R |quarter R |quarter R |quarter S |quarter S |=         |quarter S |canary R
 rest Judging      |canary R  |quarter R |quarter R |quarter R |rest R    |rest S    |=         |rest S    |canary R
-canary Awaiting   |canary R  |canary R  |canary J  |quarter R |quarter R |quarter R |quarter R |quarter R |canary R
-quarter Awaiting  |canary R  |quarter R |quarter R |quarter R |rest R    |rest R    |rest R    |rest R    |canary R
+canary Awaiting   |canary R  |canary R  |canary J  |quarter R |quarter R |quarter R |canary J  |quarter R |canary R
+quarter Awaiting  |canary R  |quarter R |quarter R |quarter R |rest R    |rest R    |quarter J |rest R    |canary R
 rest Awaiting     |canary R  |quarter R |quarter R |quarter R |rest R    |rest C    |rest J    |rest C    |canary R
-canary Paused     |canary R  |canary R  |canary J  |quarter R |quarter R |quarter R |quarter R |quarter R |canary R
-quarter Paused    |canary R  |quarter R |quarter R |quarter R |rest R    |rest R    |rest R    |rest R    |canary R
+canary Paused     |canary R  |canary R  |canary J  |quarter R |quarter R |quarter R |canary J  |quarter R |canary R
+quarter Paused    |canary R  |quarter R |quarter R |quarter R |rest R    |rest R    |quarter J |rest R    |canary R
 rest Paused       |canary R  |quarter R |quarter R |quarter R |rest R    |rest C    |rest J    |rest C    |canary R
 rest Complete     |=         |=         |=         |=         |=         |=         |=         |=         |=
 rest RollingBack  |rest F    |rest F    |=         |=         |=         |=         |=         |=         |canary R
@@ -458,3 +458,32 @@ def test_a_changed_list_and_nodes_of_before_are_taken_as_they_are_known() -> Non
 
     before = a_rollout(a_status(since=NOW - SETTLED))
     assert next_move(before, POOL, SEEN["before"], NOW).state == RolloutState.SOAKING
+
+
+LOST: Final = condition(names.READY, NOW + 600, status="False")
+
+
+@pytest.mark.parametrize(
+    ("beside", "place"),
+    [
+        (a_pair("n", claim={"created": NOW + 60}), "quarter Replacing"),
+        (a_pair("n", claim={"created": NOW + 60}, node={"conditions": (LOST,)}), "canary Judging"),
+        (a_pair("n", claim={"created": NOW + 60, "conditions": ()}), "canary Judging"),  # it has never joined
+        (a_pair("n", claim={"created": NOW + 600, "conditions": ()}), "quarter Replacing"),  # it comes for pods of now
+        (
+            a_pair("n", claim={"created": NOW + 60, "deleting_since": NOW + 600}, node={"conditions": (LOST,)}),
+            "quarter Replacing",
+        ),
+    ],
+)
+def test_a_step_passes_while_every_node_that_came_to_the_target_is_ready_still(beside: Pair, place: str) -> None:
+    """However few the step asked for, and however many came for pods beside them."""
+    old = [a_pair(f"old{n}", also=(names.DRIFTED,)) for n in range(8)]
+    rollout = a_rollout(RolloutStatus())
+    for minute in range(13):
+        now = NOW + 60 * minute
+        came = [each for each in (a_pair("new", claim={"created": NOW + 60}), beside) if each.claim.created <= now]
+        world = with_rules(replace(a_world([*old, *came], pools=[POOL]), now=now), rollout)
+        rollout = replace(rollout, status=rollout_status(rollout, world, now))
+
+    assert f"{rollout.status.step} {rollout.status.state}" == place

@@ -143,7 +143,7 @@ def _within(rollout: Rollout, number: int, nodes: PoolNodes, now: float) -> Roll
         rollout = replace(rollout, status=soaking)  # a soak without length is over at once, within this look
     if nodes.at_target < needs[number]:
         return _at(rollout, number, now)
-    return _proven(rollout, number, nodes, len(nodes.ready) >= needs[number], now)
+    return _proven(rollout, number, nodes, _are_ready(nodes, needs[number], now), now)
 
 
 def _proven(rollout: Rollout, number: int, nodes: PoolNodes, is_ready: bool, now: float) -> RolloutStatus:
@@ -180,6 +180,12 @@ def _judged(status: RolloutStatus, now: float) -> RolloutStatus:
     if status.state == RolloutState.JUDGING:
         return status
     return replace(status, state=RolloutState.JUDGING, since=float(int(now)), until=None)
+
+
+def _are_ready(nodes: PoolNodes, needs: int, now: float) -> bool:
+    """Whether so many are ready at the target, and no other is there that should be: one that came for pods a moment
+    ago is still on its way."""
+    return len(nodes.ready) >= needs and all(now - made < SETTLED for made in nodes.unready)
 
 
 def _ready(rollout: Rollout, nodes: PoolNodes, now: float) -> int:

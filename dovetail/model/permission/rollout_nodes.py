@@ -59,6 +59,7 @@ def _counted(snapshot: Snapshot, pool: NodePool) -> PoolNodes:
         draining=len(leaving),
         newest_old=newest_old,
         ready=tuple(_known_from(claim) for claim in target if _is_ready(claim, snapshot)),
+        unready=tuple(_not_ready_since(claim) for claim in target if _is_awaited(claim, snapshot)),
         refusable=sum(_is_refusable(claim, stable) for claim in target),
         staying=tuple(staying),
         changed=changed,
@@ -114,6 +115,16 @@ def _without_replacement(leaving: Iterable[NodeClaim], target: Iterable[NodeClai
     plans = Counter(claim.annotations.get(names.OWNER, "").rpartition("/")[2] for claim in leaving)
     made = Counter(claim.plan for claim in target)
     return sum(max(0, number - (made[plan] if plan else 0)) for plan, number in plans.items())
+
+
+def _is_awaited(claim: NodeClaim, snapshot: Snapshot) -> bool:
+    """Whether it is not ready and should be. One that is leaving, or has an older image, proves nothing."""
+    proves_nothing = claim.deleting_since is not None or _has_older_image(claim)
+    return not proves_nothing and not _is_ready(claim, snapshot)
+
+
+def _not_ready_since(claim: NodeClaim) -> float:
+    return -inf if claim.is_true(names.INITIALIZED_CONDITION) else claim.created
 
 
 def _is_ready(claim: NodeClaim, snapshot: Snapshot) -> bool:

@@ -361,6 +361,7 @@ class PoolNodes:
     draining: int = 0  # not at the target and leaving, whether a replacement is there or not
     newest_old: float = -inf  # when the youngest that is not at the target was made; not of older images on purpose
     ready: tuple[float, ...] = ()  # when each node that is ready at the target was made
+    unready: tuple[float, ...] = ()  # when each of the others there was made, -inf if it has been ready before
     refusable: int = 0  # certainly at the target, including those that are being deleted
     makes: str = ""  # what their NodeClass makes of a launch, for upkeep alone
     staying: tuple[str, ...] = ()  # the UIDs of the old ones
