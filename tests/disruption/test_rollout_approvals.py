@@ -5,10 +5,12 @@ from typing import Final
 
 import pytest
 
+from dovetail.activities.upkeep.time_rules import rollout_status
 from dovetail.adapters.kubernetes_json.parsing.rollouts import parse_rollout
 from dovetail.adapters.kubernetes_json.rendering.policies import render_rollout
 from dovetail.disruption.upkeep.rollout_approvals import digest_of
 from dovetail.disruption.upkeep.rollout_moves import looks_again, next_move
+from dovetail.model import names
 from dovetail.model.rules.rollout_approvals import Answered, Approval, Awaits
 from dovetail.model.rules.rollouts import (
     BEGUN,
@@ -20,8 +22,9 @@ from dovetail.model.rules.rollouts import (
     RolloutStatus,
     RolloutStrategy,
 )
-from testing.disruption_worlds import HOUR, NOW
-from testing.kept_rollouts import whole, without_none
+from testing.disruption_worlds import HOUR, NOW, a_pair, a_world, condition
+from testing.kept_rollouts import kept, whole, without_none
+from testing.time_rules import with_rules
 from tests.disruption.test_rollouts import FAILS, LINES, MOVES, PASSES, POOL, SEEN, STEPS, a_status, at, letter
 
 ASKING: Final = (replace(STEPS[0], approve=HOUR), replace(STEPS[1], approve=HOUR), STEPS[2])
@@ -64,7 +67,7 @@ ASKS: Final = {"quarter R": "canary A", "rest R": "quarter A"}
 
 def asking_answer(place: str, seen: str, answer: str) -> str:
     step, _, state = place.rpartition(" ")
-    if state not in ("Soaked", "Awaiting", "Paused") or not SEEN[seen].old:
+    if state not in ("Soaked", "Awaiting", "Paused") or (state == "Soaked" and not SEEN[seen].old):
         return answer
     goes_on = {"canary": "quarter R", "quarter": "rest R"}.get(step)
     if answer != goes_on:
@@ -220,3 +223,38 @@ def test_nobody_is_asked_where_nothing_is_left_to_do_or_somebody_promotes() -> N
     promoted = replace(awaiting(), intent=Intent.PROMOTE)
     found = next_move(promoted, POOL, NODES, NOW)
     assert (found.step, found.state, found.awaits) == ("rest", RolloutState.REPLACING, None)
+
+
+def test_that_the_last_node_of_before_leaves_answers_nothing() -> None:
+    """It is interrupted as the canary has soaked or while a person is asked, and pods get a node as before instead."""
+    drifted = condition(names.DRIFTED, reason="ImageDrift")
+    first, second = (a_pair(name, also=(drifted,), claim={"image_id": "image-1"}) for name in ("first", "second"))
+    new = a_pair("new", claim={"created": NOW + 60, "image_id": "image-2"})
+    leaving = replace(second, claim=replace(second.claim, deleting_since=NOW + 700.0))
+    stable = a_pair("stable", also=(drifted,), claim={"created": NOW + 800, "image_id": "image-1"})
+    stable = replace(stable, claim=replace(stable.claim, annotations={names.IMAGE: "stable"}))
+
+    for at_soaked in (leaving, second):
+        rollout = a_rollout(RolloutStatus())
+        sights = ((first, second), (new, second), (new, at_soaked), (new, leaving), (new,), (new, stable))
+        for seen, minute in zip(sights, (0, 2, 12, 13, 14, 15), strict=True):
+            now = NOW + 60 * minute
+            world = with_rules(replace(a_world(seen, pools=[POOL]), now=now), rollout)
+            rollout = kept(replace(rollout, status=rollout_status(rollout, world, now)))
+            assert rollout.status.step == "canary"
+        assert rollout.status.state == RolloutState.AWAITING
+        assert rollout.status.awaits is not None and rollout.status.awaits.since == NOW + 720
+
+
+def test_in_a_pool_without_nodes_no_step_passes_and_launches_take_the_image_of_before() -> None:
+    """Its pods end at night; those of the morning must not all get an image that nobody has tried."""
+    drifted = condition(names.DRIFTED, reason="ImageDrift")
+    old = [a_pair(f"old{n}", also=(drifted,), claim={"image_id": "image-1"}) for n in range(4)]
+    rollout = replace(a_rollout(RolloutStatus()), launches_stable=True)
+    for minute in range(0, 600, 5):
+        now = NOW + 60 * minute
+        world = with_rules(replace(a_world(old if minute < 10 else [], pools=[POOL]), now=now), rollout)
+        rollout = kept(replace(rollout, status=rollout_status(rollout, world, now)))
+
+    assert (rollout.status.step, rollout.status.state) == ("canary", RolloutState.REPLACING)
+    assert rollout.pins("provisioned")[names.STABLE_IMAGES] == "image-1=m8"

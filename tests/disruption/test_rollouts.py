@@ -339,6 +339,16 @@ def test_the_next_move_in_every_state_at_every_sight(place: str, seen: str, answ
     assert (found.until is not None) is (found.state == RolloutState.SOAKING)
 
 
+@pytest.mark.parametrize("place", [line[0] for line in LINES[2:]])
+def test_a_pool_without_nodes_proves_no_more_than_one_whose_nodes_are_all_of_before(place: str) -> None:
+    """Nor is anything over there, unless a person promotes it."""
+    empty, before = (next_move(a_rollout(at(place)), POOL, nodes, NOW) for nodes in (PoolNodes(), SEEN["nothing"]))
+    assert (empty.step, empty.state) == (before.step, before.state)
+
+    promoted = next_move(a_rollout(at("rest Replacing"), Intent.PROMOTE), POOL, PoolNodes(), NOW)
+    assert promoted.state == RolloutState.COMPLETE
+
+
 @pytest.mark.parametrize(("place", "seen", "answer"), MOVES)
 def test_a_failing_gate_is_judged_in_every_state_and_an_unknown_one_passes_in_none(
     place: str, seen: str, answer: str

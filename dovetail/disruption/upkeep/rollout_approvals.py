@@ -37,10 +37,12 @@ _CHANGED: Final = (
 def asks(rollout: Rollout, number: int, nodes: PoolNodes, now: float) -> RolloutStatus | None:
     """The status while the step after that one waits for a person; None if it may begin."""
     wait, status = rollout.steps[number].approve, rollout.status
-    if wait is None or not nodes.old or rollout.wants == Intent.PROMOTE or is_approved(rollout, nodes, now):
+    is_open = status.state in ASKING and status.awaits is not None
+    concerns = is_open or nodes.old + nodes.leaving  # that the last of the old ones leaves is no answer
+    if wait is None or not concerns or rollout.wants == Intent.PROMOTE or is_approved(rollout, nodes, now):
         return None
     paused = status.state == RolloutState.PAUSED
-    if status.state not in ASKING or status.awaits is None or (paused and _is_asked_again(rollout)):
+    if status.awaits is None or not is_open or (paused and _is_asked_again(rollout)):
         since = float(int(now))
         awaits = Awaits(digest="", since=since, expires=since + wait)
         return replace(status, state=RolloutState.AWAITING, since=since, until=None, awaits=awaits)

@@ -126,8 +126,10 @@ def _refused(rollout: Rollout, pool: NodePool, nodes: PoolNodes, now: float) -> 
 
 
 def _within(rollout: Rollout, number: int, nodes: PoolNodes, now: float) -> RolloutStatus:
-    """A step that has begun. It falls back if nodes of earlier steps are gone, or were counted too early."""
-    status, needs = rollout.status, [step.allows(nodes.total) for step in rollout.steps]
+    """A step that has begun. It falls back if nodes of earlier steps are gone, or were counted too early. Without nodes
+    nothing is proven, except to a person who promotes it."""
+    status, least = rollout.status, 0 if rollout.wants == Intent.PROMOTE else 1
+    needs = [max(least, step.allows(nodes.total)) for step in rollout.steps]
     if rollout.is_failing:
         return _judged(status, now)
     lost = next((n for n in range(number) if nodes.taken < needs[n]), number)
