@@ -10,6 +10,7 @@ from dovetail.activities.upkeep.time_rules import questions_of, rollout_status
 from dovetail.disruption.explain import explain_node
 from dovetail.disruption.upkeep.rollout_conditions import UNKNOWN_FOR, conditions_of
 from dovetail.disruption.upkeep.rollout_moves import UNHEALED, next_move
+from dovetail.model import names
 from dovetail.model.permission.beginnings import Cause, hold_of, said_in
 from dovetail.model.rules.gates import (
     NOT_ASKED,
@@ -24,7 +25,9 @@ from dovetail.model.rules.gates import (
 from dovetail.model.rules.health import HealthRule
 from dovetail.model.rules.policies import Policy
 from dovetail.model.rules.rollouts import Intent, PoolNodes, Rollout, RolloutState
-from testing.disruption_worlds import NOW
+from dovetail.model.rules.stable_images import StableImages
+from testing.disruption_worlds import NOW, a_pair, a_world, condition
+from testing.kept_rollouts import kept
 from testing.time_rules import with_rules
 from tests.disruption.test_rollouts import POOL, SETTINGS, a_cluster, a_rollout, a_status, begun
 
@@ -179,7 +182,7 @@ def test_the_next_step_begins_only_where_it_passes(verdict: GateVerdict | None, 
 
 
 def test_one_that_fails_for_three_minutes_takes_the_roll_out_back() -> None:
-    failing = replace(SAYS[FAILING], since=NOW - UNHEALED)
+    failing = replace(SAYS[FAILING], since=NOW - 30 - UNHEALED)  # the last answer is half a minute old
     stable = replace(a_status().stable, since=NOW - 60, why_not="")
     rollout = replace(gated(failing), rolls_back=True)
     rollout = replace(rollout, status=replace(rollout.status, stable=stable))
@@ -187,8 +190,40 @@ def test_one_that_fails_for_three_minutes_takes_the_roll_out_back() -> None:
     found = next_move(rollout, POOL, SOAKED, NOW)
     assert found.state == RolloutState.ROLLING_BACK
     assert found.failure is not None and found.failure.message == "gate slo is Failing: 0.02 is more than 0.01"
-    before = replace(rollout, status=replace(rollout.status, asked=(replace(failing, since=NOW - UNHEALED + 1),)))
+    before = replace(rollout, status=replace(rollout.status, asked=(replace(failing, since=NOW - 29 - UNHEALED),)))
     assert next_move(before, POOL, SOAKED, NOW).state == RolloutState.JUDGING
+    old = replace(failing, asked=NOW - 181, since=NOW - 181 - UNHEALED)  # it failed while somebody had paused it
+    too_old = replace(rollout, status=replace(rollout.status, asked=(old,)))
+    assert next_move(too_old, POOL, SOAKED, NOW).state == RolloutState.JUDGING
+
+
+@pytest.mark.parametrize(
+    ("failing", "backs"),
+    [
+        ((900,), False),  # nobody has asked since
+        ((900, 1500), False),  # nor between these two
+        ((900, 1500, 1560, 1620), False),
+        ((900, 1500, 1560, 1620, 1680), True),
+    ],
+)
+def test_what_nobody_asked_while_all_workers_were_away_takes_nothing_back(
+    failing: tuple[int, ...], backs: bool
+) -> None:
+    """One bad answer, then ten minutes without a worker: only answers that still count say for how long it fails."""
+    drifted = condition(names.DRIFTED, reason="ImageDrift")
+    pairs = [a_pair(f"old{n}", also=(drifted,), claim={"image_id": "image-1"}) for n in range(8)]
+    pairs.append(a_pair("new", claim={"created": NOW - 30, "image_id": "image-2"}))
+    status = a_status(stable=StableImages(since=NOW - 60))
+    rollout = replace(a_rollout(status), gates=(SLO,), rolls_back=True)
+    for second in (60, 120, 900, 1500, 1560, 1620, 1680, 1740):
+        now = NOW + second
+        answers = {SLO.question: answered(0.02 if second in failing else 0.001, at=now)}
+        known = answers if second < 900 or second in failing else {}
+        world = with_rules(replace(a_world(pairs, pools=[POOL]), now=now), rollout)
+        rollout = kept(replace(rollout, status=rollout_status(rollout, world, now, answers=known)))
+
+    assert (rollout.status.state == RolloutState.ROLLING_BACK) is backs
+    assert backs or rollout.status.state == RolloutState.JUDGING
 
 
 @pytest.mark.parametrize("stop", [Intent.PAUSE, Intent.ABORT, None])

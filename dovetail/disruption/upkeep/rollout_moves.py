@@ -16,7 +16,6 @@ from dovetail.model.remembered.breakers import breaker_of
 from dovetail.model.rules.gates import GateResult
 from dovetail.model.rules.rollouts import (
     BEGUN,
-    NODES,
     REFUSED,
     STAY,
     Intent,
@@ -90,9 +89,12 @@ def _why_back(rollout: Rollout, pool: NodePool, now: float) -> str:
     status = rollout.status
     if not rollout.rolls_back or rollout.wants == Intent.PROMOTE or status.stable.why_not:
         return ""
-    for gate in rollout.verdicts:
-        if gate.result == GateResult.FAILING and gate.since is not None and now - gate.since >= UNHEALED:
-            return gate.message if gate.name == NODES else gate.words
+    nodes, *asked = rollout.verdicts
+    if nodes.result == GateResult.FAILING and nodes.since is not None and now - nodes.since >= UNHEALED:
+        return nodes.message
+    for gate, known in zip(rollout.gates, asked, strict=True):
+        if gate.failed_for(known, now) >= UNHEALED:
+            return known.words
     known = breaker_of(pool, DisruptionReason.DRIFTED)
     failed = sum(1 for at, _ in known.failures if at >= status.begun) if known is not None else 0
     return f"{failed} replacements in a row were not ready in time" if failed >= ENOUGH else ""

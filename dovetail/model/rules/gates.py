@@ -150,7 +150,8 @@ class AskedGate:
         elif result == GateResult.PASSING:
             failed = 0
         same = known is not None and (known.result, known.failed) == (result, failed)
-        since = known.since if known is not None and known.result == result else float(int(now))
+        goes_on = known is not None and known.result == result and answer.at - known.asked <= self.counts_for
+        since = known.since if known is not None and goes_on else answer.at
         found = GateVerdict(name=self.name, result=result, asked=answer.at, since=since, failed=failed, message=words)
         if known is None or not same or answer.at - known.asked >= WRITTEN:
             return found
@@ -163,6 +164,11 @@ class AskedGate:
         rule = self.query or self.alerts or AlertsRule()
         result, words = rule.finds(answer.samples)
         return result, words[:_WORDS]
+
+    def failed_for(self, known: GateVerdict, now: float) -> float:
+        """How many seconds it has failed for, from its first answer to its last; none once that is too old."""
+        counts = known.result == GateResult.FAILING and now - known.asked <= self.counts_for
+        return known.asked - known.since if counts and known.since is not None else 0.0
 
     def why_not(self, known: GateVerdict | None, now: float) -> str:
         """Why it lets nothing begin now; empty if it passes."""
