@@ -92,9 +92,9 @@ def _why_back(rollout: Rollout, pool: NodePool, now: float) -> str:
     nodes, *asked = rollout.verdicts
     if nodes.result == GateResult.FAILING and nodes.since is not None and now - nodes.since >= UNHEALED:
         return nodes.message
-    for gate, known in zip(rollout.gates, asked, strict=True):
-        if gate.failed_for(known, now) >= UNHEALED:
-            return known.words
+    for gate, said in zip(rollout.gates, asked, strict=True):
+        if gate.failed_for(said, now) >= UNHEALED:
+            return said.words
     known = breaker_of(pool, DisruptionReason.DRIFTED)
     failed = sum(1 for at, _ in known.failures if at >= status.begun) if known is not None else 0
     return f"{failed} replacements in a row were not ready in time" if failed >= ENOUGH else ""
