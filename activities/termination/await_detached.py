@@ -151,9 +151,8 @@ class AwaitDetached:
         if not attachments:
             return ()
         staying = volume_claim_keys(self.lookups.pods_on(node), self.now())
-        claims = {key: self.lookups.volume_claim(key) for key in staying}
-        volumes = {key: claim.volume_name for key, claim in claims.items() if claim is not None}
-        return holding(attachments, staying, volumes)
+        claims = [claim for key in staying if (claim := self.lookups.volume_claim(key)) and claim.volume_name]
+        return holding(attachments, [(claim, self.lookups.volume(claim.volume_name)) for claim in claims])
 
     async def _write(self, departure: Departure, condition: Condition) -> tuple[Write, ...]:
         """The condition, and Drained with it, on the claim; a node without a claim has no conditions (TRM-10)."""

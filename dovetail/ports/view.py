@@ -13,7 +13,7 @@ from dovetail.messages.writes import Write
 from dovetail.model.nodes import Condition, Node, NodeClaim
 from dovetail.model.objects.unreadable import Unreadable
 from dovetail.model.objects.watched_kinds import Kinds
-from dovetail.model.objects.workloads import Deployment, PodDisruptionBudget, VolumeAttachment, VolumeClaim
+from dovetail.model.objects.workloads import Deployment, PodDisruptionBudget, Volume, VolumeAttachment, VolumeClaim
 from dovetail.model.permission.pauses import Activity, Pause
 from dovetail.model.places.moves import Moves
 from dovetail.model.pods import Pod
@@ -118,10 +118,13 @@ class MoveLookups(Protocol):
 
 
 class VolumeLookups(ClusterLookups, Protocol):
-    """Look-ups that include volume claims."""
+    """Look-ups that include volume claims, and what they are bound to."""
 
     def volume_claim(self, key: str) -> VolumeClaim | None:
         """The volume claim of that namespace/name."""
+
+    def volume(self, name: str) -> Volume | None:
+        """The PersistentVolume of that name."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

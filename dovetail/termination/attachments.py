@@ -4,9 +4,9 @@ Volumes of pods that stay (tolerating, static, stuck) are not waited for: they w
 attach-detach controller detaches volumes; this product never does (TRM-32).
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable
 
-from dovetail.model.objects.workloads import VolumeAttachment
+from dovetail.model.objects.workloads import Volume, VolumeAttachment, VolumeClaim
 from dovetail.model.pods import Pod, claim_key
 from dovetail.model.rules.pod_rules import is_drainable
 
@@ -19,9 +19,10 @@ def volume_claim_keys(pods: tuple[Pod, ...], now: float) -> tuple[str, ...]:
 
 
 def holding(
-    attachments: tuple[VolumeAttachment, ...], staying: tuple[str, ...], volumes: Mapping[str, str]
+    attachments: tuple[VolumeAttachment, ...], staying: Iterable[tuple[VolumeClaim, Volume | None]]
 ) -> tuple[VolumeAttachment, ...]:
-    """The attachments to wait for. `volumes`: claim key -> volume name, for those of `staying` that are known."""
-    ignored = {volumes[key] for key in staying if volumes.get(key)}
+    """The attachments to wait for. `staying`: the claims of pods that stay, with the volume that each names. Anybody
+    may name any volume in a claim: only the volume says whose it is."""
+    ignored = {volume.name for claim, volume in staying if volume and claim.uid and volume.claim_uid == claim.uid}
     held = (a for a in attachments if a.volume_name and a.volume_name not in ignored)
     return tuple(sorted(held, key=lambda attachment: attachment.name))

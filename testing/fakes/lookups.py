@@ -1,7 +1,7 @@
 """What the cache shows of the world: everything that is not hidden."""
 
 from dovetail.model.nodes import Node, NodeClaim
-from dovetail.model.objects.workloads import PodDisruptionBudget, VolumeAttachment, VolumeClaim
+from dovetail.model.objects.workloads import PodDisruptionBudget, Volume, VolumeAttachment, VolumeClaim
 from dovetail.model.pods import Pod
 from dovetail.model.pools import NodePool
 from dovetail.model.scheduling.devices import ResourceSlice
@@ -54,3 +54,6 @@ class FakeLookups:
 
     def volume_claim(self, key: str) -> VolumeClaim | None:
         return self.world.volume_claims.get(key)
+
+    def volume(self, name: str) -> Volume | None:
+        return self.world.volumes.get(name)

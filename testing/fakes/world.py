@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 from dovetail.model.nodes import Node, NodeClaim
-from dovetail.model.objects.workloads import PodDisruptionBudget, VolumeAttachment, VolumeClaim
+from dovetail.model.objects.workloads import PodDisruptionBudget, Volume, VolumeAttachment, VolumeClaim
 from dovetail.model.pods import Pod
 from dovetail.model.pools import NodePool
 from dovetail.model.scheduling.devices import ResourceSlice
@@ -25,6 +25,7 @@ class World:
     instances: dict[str, Instance] = field(default_factory=dict)
     attachments: dict[str, VolumeAttachment] = field(default_factory=dict)
     volume_claims: dict[str, VolumeClaim] = field(default_factory=dict)
+    volumes: dict[str, Volume] = field(default_factory=dict)
     notices: list[Notice] = field(default_factory=list)
     ledger: list[str] = field(default_factory=list)
     hidden: set[str] = field(default_factory=set)  # names that the cache does not know yet

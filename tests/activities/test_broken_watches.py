@@ -65,6 +65,7 @@ def stopped_by(ask: Callable[[CachedView], object]) -> set[str]:
         (lambda view: view.pods_on("n"), {"Pod"}),
         (lambda view: view.attachments_on("n"), {"VolumeAttachment"}),
         (lambda view: view.volume_claim("a/b"), {"PersistentVolumeClaim"}),
+        (lambda view: view.volume("v"), {"PersistentVolume"}),
         (lambda view: view.snapshot(answer_interruptions.READS), {"NodeClaim"}),
         (lambda view: view.snapshot(tell_interruptions.READS), {"Node"}),
         (lambda view: view.snapshot(await_orders.READS), {"NodeClaim", "Node", "NodePool", "Pod"}),

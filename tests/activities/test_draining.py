@@ -10,11 +10,12 @@ from dovetail.activities.termination.await_detached import AwaitDetached, Detach
 from dovetail.activities.termination.begin_and_end_departure import FORCEFUL
 from dovetail.activities.termination.drain_node import DrainNode, DrainPorts
 from dovetail.activities.termination.eviction_pace import EvictionPace
+from dovetail.adapters.kubernetes_json.parsing.workloads import parse_volume, parse_volume_claim
 from dovetail.messages.outcomes import DrainOutcome
 from dovetail.messages.subjects import ClaimRef, Departure
 from dovetail.model import names
 from dovetail.model.nodes import Condition
-from dovetail.model.objects.workloads import PodDisruptionBudget, VolumeAttachment, VolumeClaim
+from dovetail.model.objects.workloads import PodDisruptionBudget, VolumeAttachment
 from dovetail.model.permission.pauses import Activity, Pause
 from dovetail.model.pods import Expression, LabelSelector, Pod, VolumeUse
 from dovetail.model.values.time import format_time
@@ -607,14 +608,48 @@ async def test_the_deadline_ends_the_wait_for_volumes(stage: Stage) -> None:
 
 async def test_the_volume_of_a_pod_that_stays_is_not_waited_for(stage: Stage) -> None:
     """TRM-31: the pod tolerates the taint, so nobody will detach it."""
-    used = (VolumeUse(claim_name="data"),)
-    stage.holds(a_pod("agent", tolerations=(EVERYTHING,), volumes=used))
-    stage.world.volume_claims["apps/data"] = VolumeClaim(name="data", namespace="apps", volume_name="pv-1")
-    stage.world.attachments["a"] = attached("pv-1")
+    with_a_pod_that_stays(stage, "apps", bound_to={"namespace": "apps", "name": "data", "uid": "uid-of-apps"})
 
     outcome = await stage.detach.await_detached(DEPARTURE)
 
     assert (outcome.message, stage.world.clock) == ("volumes are off", START)
+
+
+@pytest.mark.parametrize(
+    "bound_to",
+    [
+        {"namespace": "apps", "name": "data", "uid": "uid-of-apps"},
+        {"namespace": "neighbour", "name": "data", "uid": "uid-of-an-earlier-one"},
+        {"namespace": "neighbour", "name": "data"},
+        {},
+        None,
+    ],
+)
+async def test_a_volume_that_a_claim_names_which_it_is_not_bound_to_is_waited_for(
+    stage: Stage, bound_to: dict[str, str] | None
+) -> None:
+    """TRM-31: anybody may name any volume in a claim. The last one: the volume is not known."""
+    with_a_pod_that_stays(stage, "neighbour", bound_to)
+    off = START + 60.0
+    stage.world.at(off, stage.world.attachments.clear)
+
+    outcome = await stage.detach.await_detached(DEPARTURE)
+
+    assert outcome.message == "volumes are off" and stage.world.clock >= off
+
+
+def with_a_pod_that_stays(stage: Stage, namespace: str, bound_to: dict[str, str] | None) -> None:
+    """Its claim names the volume that is attached, as the API server takes it from anybody."""
+    used = (VolumeUse(claim_name="data"),)
+    stage.holds(a_pod("agent", namespace=namespace, tolerations=(EVERYTHING,), volumes=used))
+    said = {"pv.kubernetes.io/bind-completed": "yes"}
+    metadata = {"name": "data", "namespace": namespace, "uid": f"uid-of-{namespace}", "annotations": said}
+    claim = parse_volume_claim({"metadata": metadata, "spec": {"volumeName": "pv-1"}})
+    stage.world.volume_claims[f"{namespace}/data"] = claim
+    if bound_to is not None:
+        spec = {"claimRef": bound_to} if bound_to else {}
+        stage.world.volumes["pv-1"] = parse_volume({"metadata": {"name": "pv-1"}, "spec": spec})
+    stage.world.attachments["a"] = attached("pv-1")
 
 
 async def test_a_node_that_is_gone_holds_no_volumes(stage: Stage) -> None:

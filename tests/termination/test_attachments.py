@@ -1,7 +1,7 @@
 """TRM-31: which attached volumes hold a node; TRM-7 and TRM-11: what it says while it leaves."""
 
 from dovetail.model import names
-from dovetail.model.objects.workloads import VolumeAttachment
+from dovetail.model.objects.workloads import Volume, VolumeAttachment, VolumeClaim
 from dovetail.model.pods import VolumeUse
 from dovetail.model.scheduling.taints import Taint
 from dovetail.termination.attachments import holding, volume_claim_keys
@@ -31,7 +31,9 @@ def test_volumes_of_pods_that_stay_and_attachments_without_a_volume_hold_nothing
     """TRM-31, BEH-26."""
     attachments = (attached("pv-2"), attached("pv-1"), attached(""))
 
-    held = holding(attachments, ("apps/data", "apps/missing"), {"apps/data": "pv-1"})
+    claim = VolumeClaim(name="data", namespace="apps", uid="uid-data", volume_name="pv-1")
+
+    held = holding(attachments, [(claim, Volume(name="pv-1", claim_uid="uid-data")), (claim, None)])
 
     assert [attachment.volume_name for attachment in held] == ["pv-2"]
 

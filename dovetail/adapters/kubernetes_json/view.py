@@ -165,6 +165,10 @@ class CachedView:
         self.insist(frozenset({"PersistentVolumeClaim"}))
         return cast(VolumeClaim | None, self.cache.get("PersistentVolumeClaim", key))
 
+    def volume(self, name: str) -> Volume | None:
+        self.insist(frozenset({"PersistentVolume"}))
+        return cast(Volume | None, self.cache.get("PersistentVolume", name))
+
     def attachments_on(self, node: str) -> tuple[VolumeAttachment, ...]:
         self._insist_on("VolumeAttachment", node)
         return self.cache.indexed("VolumeAttachment", node)

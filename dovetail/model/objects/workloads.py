@@ -50,9 +50,11 @@ class VolumeClaim:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Volume:
-    """A PersistentVolume. `driver` is the CSI driver's name ("" is not tracked); `local` for Local and HostPath."""
+    """A PersistentVolume. `driver` is the CSI driver's name ("" is not tracked); `local` for Local and HostPath.
+    `claim_uid`: of the volume claim that it is bound to; users write none on a volume."""
 
     name: str
+    claim_uid: str = ""
     deleting: bool = False
     driver: str = ""
     local: bool = False

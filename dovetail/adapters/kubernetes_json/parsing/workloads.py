@@ -131,6 +131,7 @@ def _volume(raw: ReadOnlyJson) -> Volume:
     metadata, spec = raw["metadata"], raw.get("spec") or {}
     return Volume(
         name=name_of(metadata),
+        claim_uid=(spec.get("claimRef") or {}).get("uid") or "",
         deleting=bool(metadata.get("deletionTimestamp")),
         driver=_driver(spec),
         local=bool(spec.get("local") or spec.get("hostPath")),
