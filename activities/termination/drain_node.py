@@ -115,6 +115,7 @@ class DrainNode:
             self._note_pause(departure, memory)
             memory.by_turns = _is_chosen(departure, memory) and all(is_ready(node) for node in nodes)
             memory.hooked = self._why_hooked(deadlines.node, memory)
+            deadlines = deadlines if _lets_go(deadlines, memory) else replace(deadlines, forced=None)
             try:
                 evictions = await self._evictions(nodes, deadlines, ask_server=may_end)
             except NotReadable as failure:
@@ -254,8 +255,7 @@ class DrainNode:
         asked = () if memory.paused or memory.hooked else evictions.evict
         due = [pod for pod in asked if memory.is_due(pod, now) and self._has_turn(pod, deadlines.first, memory)]
         requests = [self.evictor.evict(pod, memory.request(pod, pool, reason)) for pod in due]
-        let_go = evictions.let_go if _lets_go(deadlines, memory) else ()
-        by_when = [(pod, deadlines.node) for pod in evictions.force] + [(pod, None) for pod in let_go]
+        by_when = [(pod, deadlines.node) for pod in evictions.force] + [(pod, None) for pod in evictions.let_go]
         by_when = [(pod, deadline) for pod, deadline in by_when if memory.is_due_by_force(pod, now)]
         requests += [self.evictor.force(pod, deadline, reason) for pod, deadline in by_when]
         forced = [pod for pod, _ in by_when]

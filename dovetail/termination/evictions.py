@@ -33,7 +33,8 @@ class Evictions:
 def plan_evictions(pods: tuple[Pod, ...], deadline: float | None, now: float, forced: float | None = None) -> Evictions:
     """The evictions of a node with these pods. A pod that cannot be judged is not evicted, since it may be protected:
     it holds the node until it is gone, or until a deadline has passed. `forced`: by when pods have left a drain that is
-    forced; that takes no second of their grace, and leaves alone what terminates already."""
+    forced: each tier at once when it is its turn, and in time for that. It takes no second of their grace, and leaves
+    alone what terminates already."""
     judging = Judging()
     waiting: list[Pod] = []
     force: list[Pod] = []
@@ -51,12 +52,13 @@ def plan_evictions(pods: tuple[Pod, ...], deadline: float | None, now: float, fo
                 let_go.append(pod)
         elif found.force:
             force.append(pod)
-        elif found.let_go:
-            let_go.append(pod)
         else:
             leaving.append((found.tier, pod, found.protected))
     first = min((of_pod for of_pod, _, _ in leaving), default=0)
-    asked = [(pod, held) for of_pod, pod, held in leaving if of_pod == first and pod.deleting_since is None]
+    there = [(of_pod, pod, held) for of_pod, pod, held in leaving if pod.deleting_since is None]
+    if forced is not None:
+        let_go += [pod for of_pod, pod, _ in there if of_pod == first or must_force(pod, forced, now)]
+    asked = [(pod, held) for of_pod, pod, held in there if of_pod == first and forced is None]
     return Evictions(
         force=tuple(force),
         let_go=tuple(let_go),
@@ -72,7 +74,6 @@ class _Judged:
     """What holds of one pod that delays the drain."""
 
     force: bool
-    let_go: bool
     tier: int
     protected: bool
 
@@ -85,7 +86,6 @@ def _judge(pod: Pod, deadline: float | None, forced: float | None, now: float) -
         return None
     return _Judged(
         force=must_force(pod, deadline, now),
-        let_go=pod.deleting_since is None and must_force(pod, forced, now),
         tier=tier(pod),
         protected=is_protected(pod, now),
     )

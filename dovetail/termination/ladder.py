@@ -23,6 +23,7 @@ from dovetail.termination.deadline import is_forced_by_older
 
 HELD_AFTER: Final = 60.0  # seconds for which the same thing must have held a drain
 LONGEST_WAIT: Final = 30 * 86_400.0
+LONGEST_FORCE: Final = 3600.0  # from a force until nothing is put off any longer for the grace of a pod
 AFTER_THE_PODS: Final = (Blocker.HOOK_WAITS, Blocker.VOLUMES_ATTACHED)  # waits that a force must be meant for
 
 
@@ -184,9 +185,10 @@ def coming(clock: HeldSince, ladder: Iterable[tuple[float, Level]]) -> Iterator[
 
 
 def forced_deadline(pods: Iterable[Pod], now: float) -> float:
-    """By when these pods, all that are left on the node, have had their own grace."""
+    """By when these pods, all that are left on the node, have had their own grace. One with a long grace has it, but
+    nothing else is put off for it: most end long before."""
     ends = [now + pod.own_grace if pod.deleting_since is None else pod.deleting_since for pod in pods]
-    return float(math.ceil(max([now, *ends])))
+    return float(math.ceil(min(max([now, *ends]), now + LONGEST_FORCE)))
 
 
 def may_be_protected(pods: Iterable[Pod], now: float) -> bool:

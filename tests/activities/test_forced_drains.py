@@ -14,6 +14,7 @@ from dovetail.model.pods import Pod
 from dovetail.model.rules.drain_rules import Blocker, DrainRules, Escalation, Level
 from dovetail.model.values.time import format_time
 from dovetail.ports.failures import Failure, NotReadable
+from dovetail.termination.evictions import SYSTEM_PRIORITY
 from dovetail.termination.leaving import LEAVING_TAINT
 from testing.fakes import FakeNotices, FakePods
 from tests.activities.test_draining import START, attached
@@ -195,10 +196,10 @@ async def test_a_hook_of_the_first_eviction_that_is_forced_takes_none_of_the_ins
 
 
 async def test_a_hook_that_comes_after_the_force_keeps_the_pods() -> None:
-    """TRM-47, TRM-49. One pod has a grace of ten minutes, so the other waits for its moment."""
+    """TRM-47, TRM-49. One pod has a grace of ten minutes, and a critical one leaves after it."""
     stage = a_stage(forcing(PDB))
     a_pdb(stage)
-    stage.world.put(a_pod("db-0", grace_seconds=600))
+    stage.world.put(a_pod(priority=SYSTEM_PRIORITY), a_pod("db-0", grace_seconds=600))
     stage.pods.answers["uid-db-0"] = "blocked"
     hooked = START + FORCED + 300.0
     stage.world.at(hooked, lambda: stage.write({PRE_DRAIN: "mesh-team"}))
@@ -209,6 +210,27 @@ async def test_a_hook_that_comes_after_the_force_keeps_the_pods() -> None:
     [(first, _, _), (second, grace, moment)] = forces(stage)
     assert (first, second, grace) == ("db-0", "web-1", 30)
     assert moment >= BACK
+
+
+@pytest.mark.parametrize("grace", [600, 2**63 - 1])
+async def test_a_pod_with_a_long_grace_postpones_no_other(grace: int) -> None:
+    """TRM-49, TRM-50. It ends long before, as most do; a critical pod may be in use until then. Nor are volumes waited
+    for so long."""
+    stage = a_stage(ASKS, shortest=10.0)
+    a_pdb(stage)
+    slow, asked = a_pod("slow", grace_seconds=grace), START + 400.0
+    stage.world.put(slow, a_pod("driver", priority=SYSTEM_PRIORITY))
+    stage.pods.answers |= {"uid-slow": "blocked", "uid-driver": "blocked"}
+    stage.world.attachments["a"] = attached()
+    stage.world.at(asked, lambda: stage.write({names.DECISION: "force VolumesAttached"}))
+    stage.world.at(asked + 60.0, lambda: stage.world.kill(slow))
+
+    assert await stage.drained() == "drained"
+    assert "deadline passed" in await stage.through(lambda: stage.detach().await_detached)
+
+    found = {name: (grace, round((moment - asked) / 60.0)) for name, grace, moment in forces(stage)}
+    assert found == {"slow": (grace, 0), "web-1": (30, 0), "driver": (30, 1)}
+    assert stage.world.clock <= asked + 3600.0 + 60.0
 
 
 async def test_a_pod_has_its_own_grace_whatever_the_last_look_knew() -> None:
@@ -344,7 +366,7 @@ async def test_no_pod_of_a_forced_drain_leaves_while_drains_are_paused() -> None
     """TRM-49. One was asked to leave before the pause; the other leaves after it, with its whole grace."""
     stage = a_stage(forcing(PDB))
     a_pdb(stage)
-    stage.world.put(a_pod("db-0", grace_seconds=600))
+    stage.world.put(a_pod(priority=SYSTEM_PRIORITY), a_pod("db-0", grace_seconds=600))
     stage.pods.answers["uid-db-0"] = "blocked"
     pauses: Any = PausedBetween(stage, START + FORCED + 60.0, BACK)
     stage.pauses = pauses
@@ -384,7 +406,7 @@ async def test_no_pod_of_a_node_that_a_person_has_deleted_leaves_by_force_while_
     """TRM-49. It was forced before the pause, by when its pod with the longest grace has ended."""
     stage = a_stage(forcing(PDB))
     a_pdb(stage)
-    stage.world.put(a_pod("db-0", grace_seconds=600))
+    stage.world.put(a_pod(priority=SYSTEM_PRIORITY), a_pod("db-0", grace_seconds=600))
     stage.pods.answers["uid-db-0"] = "blocked"
     claim = stage.claim()
     kept = tuple(each for each in claim.conditions if each.type != names.DISRUPTION_REASON)

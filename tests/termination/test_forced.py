@@ -9,7 +9,7 @@ from dovetail.model.nodes import NodeClaim
 from dovetail.model.rules.drain_rules import Blocker, DrainRules, Escalation, Level
 from dovetail.model.values.time import format_time
 from dovetail.termination.deadline import deadline_of
-from dovetail.termination.evictions import plan_evictions
+from dovetail.termination.evictions import SYSTEM_PRIORITY, plan_evictions
 from dovetail.termination.forced import Forced, deadline_of_hooks, deadline_of_volumes, forced_of, renewed, with_forced
 from dovetail.termination.ladder import DrainHold, forced_deadline, forced_through
 from tests.lifecycle.objects import a_claim, a_pod
@@ -41,21 +41,25 @@ def test_the_deadline_gives_each_pod_that_is_left_its_own_grace() -> None:
 
     assert [forced_deadline(pods[:count], NOW) - NOW for count in range(4)] == [0.0, 30.0, 600.0, 900.0]
     assert forced_deadline((a_pod(grace_seconds=None),), NOW) == NOW + 30.0
+    assert forced_deadline((a_pod(grace_seconds=2**63 - 1),), NOW) == NOW + 3600.0, "nothing is put off for longer"
 
 
-def test_a_forced_pod_leaves_in_time_for_its_grace_and_one_that_ends_is_left_alone() -> None:
-    """TRM-49. Whatever its tier and its annotations; the node's deadline alone takes grace."""
+def test_forced_pods_leave_by_tiers_in_time_for_their_grace_and_one_that_ends_is_left_alone() -> None:
+    """TRM-49. Whatever their annotations; the node's deadline alone takes grace."""
     pods = (
+        a_pod("critical", priority=SYSTEM_PRIORITY),
         a_pod("db", grace_seconds=600, do_not_disrupt="true"),
         a_pod("web"),
         a_pod("ends", deleting_since=NOW + 9e9),
     )
 
     found = plan_evictions(pods, None, NOW + 1.0, NOW + 600.0)
-    assert ([p.name for p in found.let_go], [p.name for p in found.evict], found.force) == (["db"], ["web"], ())
+    assert ([p.name for p in found.let_go], found.evict, found.protected, found.force) == (["db", "web"], (), (), ())
+    for late, names_of in ((570.0, ["db", "web"]), (570.5, ["critical", "db", "web"])):
+        assert sorted(p.name for p in plan_evictions(pods, None, NOW + late, NOW + 600.0).let_go) == names_of
 
     both = plan_evictions(pods, NOW + 300.0, NOW + 1.0, NOW + 600.0)
-    assert ({p.name for p in both.force}, both.let_go) == ({"db", "ends"}, ())
+    assert ({p.name for p in both.force}, [p.name for p in both.let_go]) == ({"db", "ends"}, ["web"])
 
 
 def test_a_pod_that_cannot_be_judged_leaves_a_forced_drain_after_its_deadline() -> None:
