@@ -13,7 +13,7 @@ from dovetail.model.places.placements import Placement
 from dovetail.model.snapshot import Snapshot
 from dovetail.notices.placements import placement_notices
 from dovetail.placement.buffers.status import judged_status
-from dovetail.placement.buffers.verdicts import BufferVerdict, for_real_pods, verdicts
+from dovetail.placement.buffers.verdicts import BufferVerdict, for_real_pods, verdicts, why_held
 from dovetail.ports.failures import Conflict, Failure
 from dovetail.ports.objects import CapacityBuffers, Notices
 
@@ -52,21 +52,28 @@ class PlacementPublisher:
         await self.notices.publish(*notices)
         if self.buffers is None or not snapshot.buffers:
             return
-        judged = [(snapshot.buffers[key], verdict) for key, verdict in sorted(verdicts(snapshot, placement).items())]
-        await asyncio.gather(*[self._write_verdict(self.buffers, buffer, verdict) for buffer, verdict in judged])
+        held = why_held(placement)
+        await asyncio.gather(
+            *[
+                self._write_verdict(self.buffers, snapshot.buffers[key], verdict, held.get(key, ""))
+                for key, verdict in sorted(verdicts(snapshot, placement).items())
+            ]
+        )
 
-    async def _write_verdict(self, buffers: CapacityBuffers, buffer: CapacityBuffer, verdict: BufferVerdict) -> None:
+    async def _write_verdict(
+        self, buffers: CapacityBuffers, buffer: CapacityBuffer, verdict: BufferVerdict, held: str
+    ) -> None:
         try:
             try:
-                await self._write(buffers, buffer, verdict)
+                await self._write(buffers, buffer, verdict, held)
             except Conflict:
                 live = await buffers.read(buffer)
                 if live is not None and live.uid == buffer.uid:
-                    await self._write(buffers, live, verdict)
+                    await self._write(buffers, live, verdict, held)
         except Failure as failure:
             _log.warning("CapacityBuffer %s: could not write whether its room exists: %s", buffer.key, failure)
 
-    async def _write(self, buffers: CapacityBuffers, buffer: CapacityBuffer, verdict: BufferVerdict) -> None:
-        wanted = judged_status(buffer, verdict, self.now())
+    async def _write(self, buffers: CapacityBuffers, buffer: CapacityBuffer, verdict: BufferVerdict, held: str) -> None:
+        wanted = judged_status(buffer, verdict, self.now(), held)
         if wanted != buffer.status:
             await buffers.patch_status(buffer, wanted)

@@ -134,14 +134,16 @@ def marks(snapshot: Snapshot) -> tuple[TakeOffMark, ...]:
 
 
 def never_initialized(snapshot: Snapshot, launching: Iterable[str]) -> tuple[DeleteClaim, ...]:
-    """LIF-83: of these claims, those made for pods whose node runs none and has not been initialised for too long."""
+    """LIF-83: of these claims, those made for pods or buffers whose node runs none and has not been initialised for too
+    long."""
     found = []
     for claim in filter(None, map(snapshot.claims.get, launching)):
         uids = planned_pods(claim)
         waiting = any(
             (pod := snapshot.pods.get(uid)) is not None and is_active(pod) and not pod.node_name for uid in uids
         )
-        if not uids or not initialization_overdue(claim, snapshot.now, awaited=waiting):
+        planned = uids or names.PLANNED_BUFFERS in claim.annotations
+        if not planned or not initialization_overdue(claim, snapshot.now, awaited=waiting):
             continue
         nodes = snapshot.pairing.nodes_of(claim)
         said_of_it = [claim.annotations, *[node.annotations for node in nodes]]

@@ -30,6 +30,7 @@ from dovetail.model.scheduling.requirements import compatible, from_labels
 from dovetail.model.scheduling.taints import untolerated
 from dovetail.model.snapshot import Snapshot
 from dovetail.model.values.resources import fits, total
+from dovetail.placement.buffers.virtual_pods import buffer_uid, is_virtual, planned_for
 from dovetail.placement.node_terms import node_terms
 
 BINDING_SECONDS: Final = 10.0  # the longest pause of the kube-scheduler between two tries of one pod
@@ -77,11 +78,16 @@ def earlier_claims(
     asking = {pod.uid: pod for pod in pods}
     claims = _by_pod(snapshot, asking)
     ended = _ended(snapshot)
-    if not claims and not ended:
+    useless = _useless_to_buffers(snapshot, pods, on_node, takes) if most else Counter[str]()
+    if not claims and not ended and not useless:
         return EarlierClaims()
     awaited: dict[str, str] = {}
     exhausted: dict[str, str] = {}
     for uid, pod in asking.items():
+        if useless and is_virtual(pod):
+            if (count := useless[buffer_uid(pod)]) >= most:
+                exhausted[uid] = _exhausted_buffer(count)
+            continue
         made = claims.get(uid, [])
         own = [c for c in made if not _has_lost_its_room(snapshot, c, pod, on_node, takes)]
         coming = next((c.name for c in own if may_become_its_node(c, pod, snapshot.now)), None)
@@ -103,6 +109,44 @@ def _exhausted(made: int, taken: int) -> str:
         f"{made} NodeClaims were made for it within an hour and it runs on none of their nodes, so no further one is "
         f"made: {others if taken else disagrees}"
     )
+
+
+def _exhausted_buffer(made: int) -> str:
+    return (
+        f"{made} nodes that were made for it within an hour stand empty and take none of its pods, so no further one "
+        "is made: what its pods ask for and what the nodes have do not agree"
+    )
+
+
+def _useless_to_buffers(
+    snapshot: Snapshot,
+    pods: Iterable[Pod],
+    on_node: Mapping[str, Sequence[Pod]],
+    takes: Callable[[str, Pod], bool],
+) -> Counter[str]:
+    """How many nodes that were made for each buffer have come up within the hour, are empty and take not one of its
+    virtual pods, by the buffer's UID. Those that a person or a disruption has closed say nothing."""
+    asking = {buffer_uid(pod): pod for pod in pods if is_virtual(pod)}
+    found: Counter[str] = Counter()
+    used = used_claims(snapshot, on_node) if asking else frozenset[str]()
+    resumed = {pool.name: resumed_at(pool) for pool in snapshot.pools.values()} if asking else {}
+    for claim in snapshot.claims.values() if asking else ():
+        planned = planned_for(claim.annotations.get(names.PLANNED_BUFFERS, "")).keys() & asking.keys()
+        if not planned or claim.name in used or claim.deleting_since is not None or names.OWNER in claim.annotations:
+            continue
+        node = snapshot.pairing.node_of(claim)
+        begun = resumed.get(claim.labels.get(names.NODE_POOL, ""), 0.0)
+        ready = node.condition("Ready") if node is not None else None
+        if node is None or node.unschedulable or ready is None or ready.status != "True" or claim.created < begun:
+            continue
+        if _has_come_up(claim, snapshot.now) and not _has_stood_for_long(claim, snapshot.now):
+            found.update(uid for uid in planned if not takes(node.name, asking[uid]))
+    return found
+
+
+def _has_come_up(claim: NodeClaim, now: float) -> bool:
+    initialized = claim.condition(names.INITIALIZED_CONDITION)
+    return initialized is not None and initialized.status == "True" and now - initialized.changed >= BINDING_SECONDS
 
 
 def _by_pod(snapshot: Snapshot, asking: Mapping[str, Pod]) -> dict[str, list[NodeClaim]]:

@@ -439,6 +439,14 @@ def test_an_empty_node_that_is_never_initialised_is_given_up_once_nobody_waits_f
     assert given_up(1000.0 + 2700.0, waiting) == gone
 
 
+def test_a_buffer_s_node_that_is_never_initialised_is_given_up_too() -> None:
+    """LIF-83."""
+    of_a_buffer = replace(not_ready(), annotations={names.PLANNED_BUFFERS: "buffer-spare=1"})
+
+    assert given_up(1000.0 + 899.0, claim=of_a_buffer) == []
+    assert [reason for reason, _ in given_up(1000.0 + 900.0, claim=of_a_buffer)] == ["never_initialized"]
+
+
 @pytest.mark.parametrize("fields", [{}, {"deleting_since": 1500.0}, {"phase": "Pending"}])
 def test_a_node_on_which_somebody_s_pod_is_stays_however_long_it_is_not_initialised(fields: dict[str, Any]) -> None:
     """LIF-83."""

@@ -8,10 +8,14 @@ from typing import Any
 import pytest
 
 from dovetail.model import names
+from dovetail.model.nodes import Condition, Node, NodeClaim
 from dovetail.model.objects.buffers import WorkloadRef
 from dovetail.model.objects.judging import Judging
+from dovetail.model.pods import Pod
+from dovetail.model.scheduling.taints import Taint
 from dovetail.model.values.resources import parse_resources
-from dovetail.placement.buffers.verdicts import for_real_pods, verdicts
+from dovetail.placement.buffers.status import judged_status
+from dovetail.placement.buffers.verdicts import for_real_pods, verdicts, why_held
 from dovetail.placement.buffers.virtual_pods import (
     MOST_OF_ALL,
     MOST_PODS,
@@ -271,6 +275,60 @@ def test_virtual_pods_that_a_claim_on_its_way_is_for_are_promised_room() -> None
     assert [pod.name for pod in waiting.pending] == ["capacity-buffer-spare-1"]
     assert [pod.name for pod in waiting.promised] == ["capacity-buffer-spare-2", "capacity-buffer-spare-3"]
     assert verdicts(world, placed(world)) == {"default/spare": "RequiresNewCapacity"}
+
+
+UNEXPECTED = Taint(key="example.com/stays", value="x", effect="NoSchedule")  # no plan knows that nodes get it
+
+
+def a_node_made_for_the_buffer(name: str, ago: float = 60.0, **fields: Any) -> tuple[Node, NodeClaim]:
+    """It has come up, and an agent has put a taint on it."""
+    ready = (Condition(type=names.READY, status="True"),)
+    node, claim = a_node(name, **{"taints": (UNEXPECTED,), "conditions": ready} | fields)
+    up = Condition(type=names.INITIALIZED_CONDITION, status="True", changed=NOW - ago)
+    return node, replace(
+        claim, created=NOW - ago, annotations={names.PLANNED_BUFFERS: "buffer-spare=1"}, conditions=(up,)
+    )
+
+
+def test_a_buffer_whose_nodes_take_none_of_its_pods_gets_no_third_one_and_its_status_says_why() -> None:
+    """PLQ-32: as a pod gets none; a node each second followed, which nothing stopped."""
+    one, two = (a_node_made_for_the_buffer(name) for name in ("n1", "n2"))
+    asking = with_buffers(a_buffer(replicas=1))
+    held = a_snapshot(nodes=[one, two], **asking)
+
+    assert len(placed(a_snapshot(nodes=[one], **asking)).new) == 1
+    assert placed(held).new == ()
+    assert verdicts(held, placed(held)) == {"default/spare": "RequiresNewCapacity"}
+    assert why_held(placed(held))["default/spare"].startswith(
+        "2 nodes that were made for it within an hour stand empty"
+    )
+    status = judged_status(a_buffer(), "RequiresNewCapacity", NOW, why_held(placed(held))["default/spare"])
+    assert "what its pods ask for and what the nodes have do not agree" in status.conditions[-1].message
+
+
+@pytest.mark.parametrize(
+    ("of_second", "pods"),
+    [
+        ({"ago": 3601.0}, []),
+        ({"unschedulable": True}, []),
+        ({"conditions": (Condition(type=names.READY, status="False"),)}, []),
+        ({}, [a_pod("real", node_name="n2")]),
+        ({"taints": ()}, [a_pod("real", cpu="4", node_name="n2")]),
+    ],
+    ids=["an hour ago", "cordoned", "not ready", "used in spite of it", "its room was taken"],
+)
+def test_a_buffer_goes_on_where_its_nodes_prove_nothing(of_second: dict[str, Any], pods: list[Pod]) -> None:
+    """PLQ-32."""
+    pairs = [a_node_made_for_the_buffer("n1"), a_node_made_for_the_buffer("n2", **of_second)]
+
+    assert len(placed(a_snapshot(pods, pairs, **with_buffers(a_buffer(replicas=1)))).new) == 1
+
+
+def test_the_nodes_of_a_large_buffer_are_full_and_prove_nothing() -> None:
+    """PLQ-32: what is asked for beyond them gets further ones."""
+    pairs = [a_node_made_for_the_buffer(name, taints=()) for name in ("n1", "n2", "n3")]
+
+    assert len(placed(a_snapshot(nodes=pairs, **with_buffers(a_buffer(replicas=20)))).new) > 0
 
 
 def test_real_pods_of_the_same_size_go_first() -> None:

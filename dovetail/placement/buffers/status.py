@@ -41,10 +41,10 @@ def resolved_status(buffer: CapacityBuffer, found: Resolved | Unresolved, now: f
     return _with(known, _not_provisioned("BufferEmpty", "the buffer asks for no pods", now), buffer.generation)
 
 
-def judged_status(buffer: CapacityBuffer, verdict: BufferVerdict, now: float) -> BufferStatus:
-    """After a pass that has placed the buffer's pods (PLC-214)."""
+def judged_status(buffer: CapacityBuffer, verdict: BufferVerdict, now: float, held: str = "") -> BufferStatus:
+    """After a pass that has placed the buffer's pods (PLC-214). `held`: why no further node is made for it."""
     if verdict == "RequiresNewCapacity":
-        message = "some of its room does not stand yet"
+        message = held or "some of its room does not stand yet"
         return _with(buffer.status, _not_provisioned(verdict, message, now), buffer.generation)
     message = "all its room stands"
     fits = Condition(type=PROVISIONING, status=_TRUE, reason=verdict, message=message, changed=now)

@@ -21,9 +21,15 @@ def verdicts(snapshot: Snapshot, placement: Placement) -> dict[str, BufferVerdic
     standing = {buffer_of(pod) for pods in placement.existing.values() for pod in pods if is_virtual(pod)}
     missing: list[Pod] = [*virtual_pods(snapshot).promised, *(refused.pod for refused in placement.refused)]
     missing += [pod for node in placement.new for pod in node.pods]
+    missing += [ignored.pod for ignored in placement.ignored if ignored.earlier_claim]
     lacking = {buffer_of(pod) for pod in missing if is_virtual(pod)}
     found: dict[str, BufferVerdict] = dict.fromkeys(standing, "FitsExistingCapacity")
     return found | dict.fromkeys(lacking, "RequiresNewCapacity")
+
+
+def why_held(placement: Placement) -> dict[str, str]:
+    """Why no further node is made for a buffer, by buffer."""
+    return {buffer_of(i.pod): i.why for i in placement.ignored if i.earlier_claim and is_virtual(i.pod)}
 
 
 def for_real_pods(placement: Placement) -> Placement:
