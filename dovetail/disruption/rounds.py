@@ -20,7 +20,7 @@ from dovetail.disruption.simulation.pricing import PriceBook
 from dovetail.disruption.simulation.simulation import Replacement, Simulator
 from dovetail.disruption.simulation.simulator import PlacementSimulator
 from dovetail.model.objects.judging import Judging, Unjudged
-from dovetail.model.permission.beginnings import Cause, hold_of, said_in
+from dovetail.model.permission.beginnings import Cause, hold_of, others_closed, said_in
 from dovetail.model.pools import NodePool
 from dovetail.model.reasons.disruption_reasons import DisruptionReason, WhyNot
 from dovetail.model.snapshot import Snapshot
@@ -52,6 +52,7 @@ class Round:
         self._allowances: dict[DisruptionReason, dict[str, Allowance]] = {}
         self._holds: dict[tuple[str, DisruptionReason, bool, bool], Block | None] = {}
         self._asked: dict[_Question, _Asked] = {}
+        self._others: dict[tuple[str, DisruptionReason], frozenset[str]] = {}
 
     @property
     def judging(self) -> Judging:
@@ -95,6 +96,12 @@ class Round:
         if key not in self._holds:
             self._holds[key] = self._held(pool, Cause.of(reason, at_once=at_once), replaced)
         return self._holds[key]
+
+    def others_closed(self, pool: str, reason: DisruptionReason) -> frozenset[str]:
+        """The NodePools of which no node may replace one of this pool."""
+        if (pool, reason) not in self._others:
+            self._others[pool, reason] = others_closed(self.snapshot, pool, Cause.of(reason))
+        return self._others[pool, reason]
 
     def _held(self, pool: NodePool, cause: Cause, replaced: bool) -> Block | None:
         found = self.judging.judge(

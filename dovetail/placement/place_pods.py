@@ -156,9 +156,10 @@ class StepwiseSimulation:
         self._run.run([pod for pod in in_need if pod.uid not in later])  # the scheduler spares no node for them
         self._spared = index.nodes_of(options.spared)
 
-    def move(self, pods: Sequence[Pod]) -> Placement:
-        """Where these pods go, after all those that were moved before them."""
+    def move(self, pods: Sequence[Pod], closed: frozenset[str] = frozenset()) -> Placement:
+        """Where these pods go, after all those that were moved before them. `closed`: pools without new nodes."""
         run, since = self._run, Progress.of(self._run)
+        run.close(closed)
         self._packing.close(since.new)
         run.refused.clear()  # each step answers for its own pods only
         run.run_sparing(pods, self._spared)

@@ -5,7 +5,8 @@ taken. If all were simulated at once, their pods would share new nodes, and no c
 others.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from typing import Final
 
 from dovetail.disruption.commands import Command, Found
 from dovetail.disruption.methods.consolidation import NO_TIME, unplaced_text
@@ -14,6 +15,8 @@ from dovetail.disruption.plan import TOO_LARGE, PlanSize, is_too_large
 from dovetail.disruption.rounds import RemainingAllowances, Round, out_of_budget
 from dovetail.disruption.simulation.simulation import Simulation
 from dovetail.model.reasons.disruption_reasons import DisruptionReason, WhyNot
+
+SHOWN: Final = 5
 
 
 def replace_in_waves(round_: Round, ordered: Sequence[Candidate], reason: DisruptionReason) -> Found:
@@ -55,14 +58,15 @@ def _take(
     commands: list[Command] = []
     size = PlanSize(round_)
     for candidate in wave:
-        simulation = run.take(candidate)
+        closed = round_.others_closed(candidate.pool.name, reason)
+        simulation = run.take(candidate, closed)
         if simulation.failed:
             return commands, simulation.failed
         if simulation.unplaced and round_.should_stop():
             blocks.append((candidate, NO_TIME))
             break
         if simulation.unplaced:
-            blocks.append((candidate, Block(why=WhyNot.PODS_HAVE_NO_PLACE, message=unplaced_text(simulation))))
+            blocks.append((candidate, _no_place(simulation, closed)))
             continue
         command = _command(round_, candidate, simulation, reason)
         if size.takes(command):
@@ -82,13 +86,18 @@ def _one_by_one(round_: Round, ordered: Sequence[Candidate], reason: DisruptionR
         if not left.has(candidate.pool.name):
             blocks.append(out_of_budget(round_, candidate, reason))
             continue
-        simulation = round_.simulator.simulate((candidate,), consolidating=False)
+        closed = round_.others_closed(candidate.pool.name, reason)
+        alone = (candidate,)
+        if closed:
+            simulation = round_.simulator.wave(alone).take(candidate, closed)
+        else:
+            simulation = round_.simulator.simulate(alone, consolidating=False)
         if simulation.candidate_leaves:
             continue
         if simulation.failed:
             return Found(blocks=tuple(blocks), error=simulation.failed)
         if simulation.unplaced:
-            blocks.append((candidate, Block(why=WhyNot.PODS_HAVE_NO_PLACE, message=unplaced_text(simulation))))
+            blocks.append((candidate, _no_place(simulation, closed)))
             continue
         command = _command(round_, candidate, simulation, reason)
         if is_too_large(round_, command):
@@ -96,6 +105,14 @@ def _one_by_one(round_: Round, ordered: Sequence[Candidate], reason: DisruptionR
             continue
         return Found(commands=(command,), blocks=tuple(blocks))
     return Found(blocks=tuple(blocks))
+
+
+def _no_place(simulation: Simulation, closed: Collection[str]) -> Block:
+    message = unplaced_text(simulation)
+    if closed:
+        pools = ", ".join(sorted(closed)[:SHOWN])
+        message = f"{message.rstrip()}; by a NodeRollout no node of NodePool {pools} may replace it now"
+    return Block(why=WhyNot.PODS_HAVE_NO_PLACE, message=message)
 
 
 def _command(round_: Round, candidate: Candidate, simulation: Simulation, reason: DisruptionReason) -> Command:

@@ -43,7 +43,9 @@ class Simulation:
 class Wave(Protocol):
     """Nodes leave one after another, each in the cluster without those before it."""
 
-    def take(self, candidate: Candidate) -> Simulation: ...
+    def take(self, candidate: Candidate, closed: frozenset[str] = frozenset()) -> Simulation:
+        """`closed`: NodePools of which no new node is made for it."""
+        ...
 
 
 class Simulator(Protocol):

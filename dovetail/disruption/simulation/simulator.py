@@ -227,15 +227,15 @@ class PlacementWave:
         later = frozenset(pod.uid for c in candidates for pod in simulator.virtual_on(c))
         self._steps = StepwiseSimulation(simulator.index, _names(candidates), options, later)
 
-    def take(self, candidate: Candidate) -> Simulation:
+    def take(self, candidate: Candidate, closed: frozenset[str] = frozenset()) -> Simulation:
         """Where this node's pods go, after all those that were taken before it."""
         judging = self._simulator.index.judging
-        outcome = judging.judge(candidate.member.node, "simulation", self._moved, candidate)
+        outcome = judging.judge(candidate.member.node, "simulation", self._moved, candidate, closed)
         return Simulation(unplaced={outcome.name: outcome.says}) if isinstance(outcome, Unjudged) else outcome
 
-    def _moved(self, candidate: Candidate) -> Simulation:
+    def _moved(self, candidate: Candidate, closed: frozenset[str]) -> Simulation:
         pods = [*self._simulator.movers(candidate), *self._simulator.virtual_on(candidate)]
-        return _simulation_of(self._steps.move(pods))
+        return _simulation_of(self._steps.move(pods, closed))
 
 
 def _is_judged(pod: Pod, on_leaving_node: bool) -> bool:

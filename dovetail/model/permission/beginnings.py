@@ -22,7 +22,7 @@ from dovetail.model.remembered.rates import Rate, RateState, pace_of
 from dovetail.model.rules.health import HealthRule, Readiness, Unhealthy
 from dovetail.model.rules.policies import Policy, closed, policies_of
 from dovetail.model.rules.policy_rollouts import rolling, unmade
-from dovetail.model.rules.rollouts import PoolNodes, Rollout, was_about
+from dovetail.model.rules.rollouts import PoolNodes, Rollout, RolloutState, was_about
 from dovetail.model.snapshot import Snapshot
 from dovetail.model.values.time import format_time
 
@@ -170,6 +170,23 @@ def rollouts_in(snapshot: Snapshot, pool: str) -> tuple[Rollout, ...]:
     """The roll-outs of a snapshot that may hold nodes back; a snapshot keeps many that are complete."""
     ours = snapshot.rollouts_by_pool
     return rollouts_of({**ours.get("", {}), **ours.get(pool, {})}, pool)
+
+
+def others_closed(snapshot: Snapshot, pool: str, cause: Cause) -> frozenset[str]:
+    """The NodePools of which no node may replace one of this pool for that cause. A roll-out counts the nodes of its
+    own pool, and knows the images of before of that one alone: its nodes stay there, and no others come."""
+    if pool in snapshot.going_back or (cause == Cause.DRIFTED and rollouts_in(snapshot, pool)):
+        return frozenset(snapshot.pools.keys() - {pool})
+    known = snapshot.rollouts.values() if cause == Cause.DRIFTED else ()
+    return frozenset(each.pool for each in known if each.pool in snapshot.pools and _is_rolling(each, snapshot))
+
+
+def _is_rolling(rollout: Rollout, snapshot: Snapshot) -> bool:
+    """Whether a change of its pool is rolled out or refused, or is about to be."""
+    if rollout.status.state == RolloutState.WAITING:
+        pool = snapshot.pools[rollout.pool]
+        return rollout.has_changed(pool, nodes_of(snapshot, pool))
+    return not rollout.is_over
 
 
 def hold_of(said: Said, cause: Cause, *, replaced: bool = False) -> PoolHold | None:

@@ -109,6 +109,8 @@ class Explainer:
                 conflict=f"nodepool requirements filtered out all available instance types{''.join(closed)}",
             )
         for template in self._run.index.templates:
+            if template.pool.name in self._run.drafts.closed:
+                continue
             why = self._template(demand, pod, template)
             advice = remedy(why.reason, demand, template, self._run.index.dimensions)
             yield PoolRefusal(

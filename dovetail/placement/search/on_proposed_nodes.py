@@ -51,10 +51,11 @@ class DraftPlacer:
     ) -> None:
         self.made: list[NodeDraft] = []
         self.order = DraftOrder()
+        self.closed: frozenset[str] = frozenset()  # pools of which none is opened now
         self.limits = limits
         self.reservations = reservations
         self.devices = devices
-        self._templates = templates
+        self._templates = self._offered = templates
         self._settings = settings
         self._states: list[State] = []  # every state that a draft of this pass has or had
         self._in_state: dict[State, int] = {}
@@ -221,6 +222,11 @@ class DraftPlacer:
 
     # --- new drafts
 
+    def close(self, pools: frozenset[str]) -> None:
+        """Open drafts of all pools but these."""
+        self.closed = pools
+        self._offered = [template for template in self._templates if template.pool.name not in pools]
+
     def place_on_new(self, demand: Demand, pod: Pod) -> bool:
         """Open a draft of the first template that accepts the pod (PLC-160)."""
         shape = demand.shape
@@ -231,8 +237,8 @@ class DraftPlacer:
             forget_old_picks(shape)
             if shape.nowhere_at == shape.picked_at:
                 return False
-            self._somewhere = False
-        for template in self._templates:
+            self._somewhere = bool(self.closed)  # topology is not asked about these
+        for template in self._offered:
             if not shape.facts.tolerated[template.number] or self.limits.nodes_exhausted(template):
                 continue
             rows = self.limits.rows(template)

@@ -238,6 +238,12 @@ class Pass:
         if spared and (without := self._to_try_again(pods)):
             self.run(without)
 
+    def close(self, pools: frozenset[str]) -> None:
+        """Open new nodes of all pools but these; pods that found no place may now have one."""
+        if pools != self.drafts.closed:
+            self.progress += 1
+            self.drafts.close(pools)
+
     def takes(self, node_name: str, pod: Pod) -> bool:
         """Whether the node takes the pod now, whatever it prefers. A node that is no part of this, and a pod that
         cannot be judged or takes too long, say nothing: yes."""
