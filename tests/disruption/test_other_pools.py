@@ -13,9 +13,10 @@ from dovetail.disruption.settings import DisruptionSettings
 from dovetail.messages.plans import DisruptionPlan
 from dovetail.model import names
 from dovetail.model.pods import Expression
+from dovetail.model.remembered.breakers import Breaker, with_breaker
 from dovetail.model.rules.rollouts import Rollout, RolloutState
 from dovetail.model.snapshot import Snapshot
-from testing.disruption_worlds import NOW, a_pair, a_pod, a_pool, a_world, condition
+from testing.disruption_worlds import HOUR, NOW, a_pair, a_pod, a_pool, a_world, condition
 from testing.time_rules import with_rules
 from tests.disruption.test_roll_back import going_back
 from tests.disruption.test_rollouts import a_rollout, a_status
@@ -89,7 +90,23 @@ def test_where_its_own_pool_has_no_room_for_it_a_node_waits_and_says_so() -> Non
     assert isinstance(choose(world, DisruptionSettings(), never), NothingToDo)
     (why,) = [each.message for each in explain_node(world, DisruptionSettings(), "a0").passed_over]
     assert why.startswith("Not all pods would schedule, default/") and "karpenter.sh/nodepool In [a]" in why
-    assert why.endswith("; by a NodeRollout no node of NodePool b may replace it now")
+    assert why.endswith("; by a NodeRollout or an open breaker no node of NodePool b may replace it now")
+
+
+@pytest.mark.parametrize("due", [False, True])
+def test_a_pool_whose_breaker_is_open_is_entered_by_none_but_its_own_try(due: bool) -> None:
+    """DIQ-43: the failures are remembered by the NodePool whose replacements failed, not by that of the nodes."""
+    failed = NOW - (2 * HOUR if due else 300)
+    breaker = Breaker(reason="Drifted", failures=((failed, "0000000a"),), opened=failed)
+    world = two_pools()
+    pools = {**world.pools, "b": with_breaker(world.pools["b"], breaker)}
+
+    assert entered(replace(world, pools=pools)) == [("a0", "a"), ("a1", "a"), ("a2", "a")]
+    other = {**world.pools, "b": with_breaker(world.pools["b"], replace(breaker, reason="Expired"))}
+    assert entered(replace(world, pools=other)) == [("a0", "b"), ("a1", "b"), ("a2", "b")]
+    own = replace(two_pools(drifted="b"), pools=pools)
+    assert isinstance(choose(own, DisruptionSettings(), never), DisruptionPlan) == due
+    assert not due or entered(own) == [("b0", "b")]
 
 
 def test_like_pods_of_two_pools_are_each_judged_by_their_own() -> None:

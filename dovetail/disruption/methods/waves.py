@@ -111,7 +111,9 @@ def _no_place(simulation: Simulation, closed: Collection[str]) -> Block:
     message = unplaced_text(simulation)
     if closed:
         pools = ", ".join(sorted(closed)[:SHOWN])
-        message = f"{message.rstrip()}; by a NodeRollout no node of NodePool {pools} may replace it now"
+        message = (
+            f"{message.rstrip()}; by a NodeRollout or an open breaker no node of NodePool {pools} may replace it now"
+        )
     return Block(why=WhyNot.PODS_HAVE_NO_PLACE, message=message)
 
 

@@ -174,11 +174,16 @@ def rollouts_in(snapshot: Snapshot, pool: str) -> tuple[Rollout, ...]:
 
 def others_closed(snapshot: Snapshot, pool: str, cause: Cause) -> frozenset[str]:
     """The NodePools of which no node may replace one of this pool for that cause. A roll-out counts the nodes of its
-    own pool, and knows the images of before of that one alone: its nodes stay there, and no others come."""
+    own pool, and knows the images of before of that one alone: its nodes stay there, and no others come. Where a
+    breaker is open, nodes of the pool itself make the try."""
     if pool in snapshot.going_back or (cause == Cause.DRIFTED and rollouts_in(snapshot, pool)):
         return frozenset(snapshot.pools.keys() - {pool})
     known = snapshot.rollouts.values() if cause == Cause.DRIFTED else ()
-    return frozenset(each.pool for each in known if each.pool in snapshot.pools and _is_rolling(each, snapshot))
+    rolled = {each.pool for each in known if each.pool in snapshot.pools and _is_rolling(each, snapshot)}
+    remembering = (name for name, each in snapshot.pools.items() if names.BREAKER in each.annotations and name != pool)
+    return frozenset(rolled).union(
+        name for name in remembering if left_of_breaker(said_in(snapshot, name), cause) is not None
+    )
 
 
 def _is_rolling(rollout: Rollout, snapshot: Snapshot) -> bool:
