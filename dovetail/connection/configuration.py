@@ -20,8 +20,12 @@ class TemporalUnusable(Exception):
     """The Temporal server cannot be used; the message says why and what to do."""
 
 
-class TemporalAway(TemporalUnusable):
-    """Temporal does not answer now, which may pass by itself."""
+class TemporalRefuses(TemporalUnusable):
+    """What answers does not let us in, or breaks off. That may pass by itself: a worker waits for it."""
+
+
+class TemporalAway(TemporalRefuses):
+    """Nothing answers."""
 
 
 def read_options(api_key_file: Path | None) -> ClientConnectConfig:

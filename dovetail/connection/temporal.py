@@ -12,7 +12,7 @@ from temporalio.envconfig import ClientConnectConfig
 from temporalio.service import RPCError
 
 from dovetail.connection.codec import converter_of
-from dovetail.connection.configuration import TemporalAway, TemporalUnusable, read_options
+from dovetail.connection.configuration import TemporalAway, TemporalRefuses, read_options
 from dovetail.connection.identity import own_identity
 from dovetail.connection.refusals import meaning_of
 from dovetail.settings.settings import Settings
@@ -40,6 +40,6 @@ async def connect_with(options: ClientConnectConfig, settings: Settings) -> Clie
         text = str(error)
         meaning = meaning_of(text, options)
         if meaning:
-            raise TemporalUnusable(f"Temporal at {address}: {meaning}") from None
+            raise TemporalRefuses(f"Temporal at {address}: {meaning}") from None
         why = text.partition(": tonic::")[0] or _NO_ANSWER  # the rest is the transport's internals
         raise TemporalAway(f"no Temporal server at {address}: {why} (set TEMPORAL_ADDRESS)") from None

@@ -7,6 +7,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -18,13 +19,19 @@ from dovetail.answers.record.decoding import decode
 from dovetail.cli.demo.temporal_server import TemporalServer
 from dovetail.cli.main import main
 from dovetail.connection.codec import load_codec, with_codec
+from dovetail.connection.configuration import TemporalUnusable
+from dovetail.connection.presence import TemporalPresence
+from dovetail.connection.temporal import connect
 from dovetail.model import names
 from dovetail.model.values.json import Json
+from dovetail.settings.settings import read_settings
+from dovetail.worker.absence.connecting import until_connected
 from testbed.faults.certificates import Authority
 from testing.stage.running import shared_stage
 from testing.stage.stage import Stage, has_condition, node_pool
 from tests.system.histories import executions, histories, replayer
 from tests.system.secured import Secured, found_in, kept_by_the_server, names_of_pods
+from tests.waiting import until
 
 pytestmark = pytest.mark.temporal
 
@@ -235,6 +242,25 @@ async def test_a_link_that_is_refused_is_one_clear_line(
     out, err = capsys.readouterr()
     assert (code, out) == (1, "")
     assert REFUSALS[how] in err and err.count("\n") == 1 and "Traceback" not in err
+
+
+@pytest.mark.parametrize("how", REFUSALS)
+async def test_a_start_waits_for_what_refuses_it_and_names_the_setting(
+    refusing: Scene, how: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is before the server says the same while no server is behind it. Only a file that cannot be read ends it."""
+    for name, value in refusing.stage.environment(**refusing.stage.where, **wrong(refusing, how)).items():
+        monkeypatch.setenv(name, value)
+    presence, stop = TemporalPresence(refusing.stage.cluster), asyncio.Event()
+    waiting = asyncio.create_task(until_connected(partial(connect, read_settings()), presence, stop))
+    if how == "a missing file":
+        with pytest.raises(TemporalUnusable, match=REFUSALS[how]):
+            await waiting
+        return
+
+    await until(lambda: waiting.done() or REFUSALS[how] in presence.problem, words="it says why it waits")
+    stop.set()
+    assert await waiting is None
 
 
 async def test_a_certificate_that_is_renewed_is_used_without_a_restart(scene: Scene) -> None:

@@ -2,12 +2,15 @@
 
 import asyncio
 import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from dovetail.cli.demo.temporal_server import free_ports
 from dovetail.connection import presence
 from dovetail.connection.presence import TemporalPresence
 from dovetail.model import names
@@ -21,6 +24,8 @@ from dovetail.worker.self_watch import SelfWatch
 from dovetail.worker.singletons import Singletons
 from dovetail.worker.unanswered import Unanswered
 from testbed.simulated_world import SimulatedWorld
+from tests.system.test_temporal_away import ask
+from tests.waiting import until
 
 LOOK_SECONDS = 0.1
 
@@ -183,3 +188,53 @@ async def test_the_whole_worker_without_temporal_waits_drains_what_leaves_and_en
     async with asyncio.timeout(60):
         await serving
     world.close()
+
+
+PAGE = b"HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+IN_PLACE: dict[str, tuple[bool, bytes]] = {  # whether it reads before it closes, and what it says
+    "closes at once": (False, b""),
+    "closes what it has read": (True, b""),
+    "a page": (True, PAGE),
+}
+
+
+@asynccontextmanager
+async def in_the_place_of_temporal(how: str) -> AsyncIterator[str]:
+    """The address of a load balancer without a target, or of a sidecar, while Temporal is away."""
+    reads, says = IN_PLACE[how]
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        if reads:
+            await reader.read(1)
+        writer.write(says)
+        writer.close()
+
+    server = await asyncio.start_server(answer, "127.0.0.1", 0)
+    async with server:
+        yield f"127.0.0.1:{server.sockets[0].getsockname()[1]}"
+
+
+@pytest.mark.parametrize("tls", ["", "true"])
+@pytest.mark.parametrize("how", IN_PLACE)
+async def test_the_whole_worker_waits_where_something_before_temporal_takes_connections(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, how: str, tls: str
+) -> None:
+    """What could be wrong with the settings is said meanwhile."""
+    monkeypatch.setattr(presence, "AWAY_AFTER", 0.0)
+    SimulatedWorld.create(tmp_path / "world.db").close()
+    [port] = free_ports(1)
+    given = {"CLUSTER_NAME": "c", "DOVETAIL_WORLD": str(tmp_path / "world.db"), "HEALTH_PROBE_PORT": str(port)}
+    stop = asyncio.Event()
+    async with in_the_place_of_temporal(how) as address:
+        monkeypatch.setenv("TEMPORAL_ADDRESS", address)
+        monkeypatch.setenv("TEMPORAL_TLS", tls or "false")
+        serving = asyncio.create_task(run.serve(read_settings(given), stop))
+        await until(lambda: serving.done() or "waits until it answers" in caplog.text, 60, "it says that it waits")
+        assert not serving.done(), serving.exception()
+        status, text = await ask(port, "/readyz")
+        stop.set()
+        await serving
+
+    [said] = [record.message for record in caplog.records if "waits until it answers" in record.message]
+    assert said.startswith(f"Temporal at {address}: ") and "TEMPORAL_TLS" in said
+    assert status == 503 and f"Temporal at {address}: " in text and "TEMPORAL_TLS" in text

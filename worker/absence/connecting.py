@@ -1,5 +1,7 @@
-"""Waits for a Temporal server that does not answer at the worker's start, or that has refused a worker it served
-before.
+"""Waits for a Temporal server that does not answer, or refuses this worker: at its start, or after it was served.
+Nothing that the other side says ends the process, only settings that cannot be read and search attributes that are
+missing: a proxy that Temporal is away behind, or a certificate that is about to be renewed, says what a wrong setting
+says.
 
 A worker that exited instead would be restarted with growing back-off, and meanwhile nobody would answer the cloud's
 warnings.
@@ -13,7 +15,7 @@ from typing import Final
 from temporalio.client import Client
 from temporalio.service import RPCError
 
-from dovetail.connection.configuration import TemporalAway
+from dovetail.connection.configuration import TemporalRefuses
 from dovetail.connection.presence import TemporalPresence
 from dovetail.connection.search_attributes import register_search_attributes
 
@@ -44,7 +46,7 @@ async def _try(connect: Callable[[], Awaitable[Client]], presence: TemporalPrese
     try:
         client = await connect()
         await register_search_attributes(client)
-    except (TemporalAway, RPCError) as error:
+    except (TemporalRefuses, RPCError) as error:
         why = str(error) or type(error).__name__
         presence.miss(why)
         return None, why
