@@ -14,20 +14,25 @@ from temporalio.client import Client
 from temporalio.service import RPCError, RPCStatusCode
 
 from dovetail.activities.identity.search_attributes import ALL
-from dovetail.connection.configuration import TemporalUnusable
+from dovetail.connection.configuration import TemporalRefuses, TemporalUnusable
 
 _CLOSED: Final = (RPCStatusCode.UNIMPLEMENTED, RPCStatusCode.PERMISSION_DENIED, RPCStatusCode.UNAUTHENTICATED)
+_NOT_ADDED: Final = (*_CLOSED, RPCStatusCode.INVALID_ARGUMENT, RPCStatusCode.FAILED_PRECONDITION)  # one too many, say
 _NOBODY: Final = "nobody"  # looked for in the harmless query
 
 
 async def register_search_attributes(client: Client) -> None:
-    """Add the attributes that are missing; TemporalUnusable names those that cannot be added."""
+    """Add the attributes that are missing; TemporalUnusable names those that may not be added. TemporalRefuses: the
+    namespace is not there, or its server is not ready."""
     try:
         missing = await missing_search_attributes(client)
+        if missing:
+            await _add(client, missing)
     except RPCError as error:
-        raise TemporalUnusable(f"namespace {client.namespace} cannot be used: {error.message}") from None
-    if not missing:
-        return
+        raise TemporalRefuses(f"namespace {client.namespace} cannot be used: {error.message}") from None
+
+
+async def _add(client: Client, missing: Sequence[str]) -> None:
     try:
         await client.operator_service.add_search_attributes(
             AddSearchAttributesRequest(
@@ -36,11 +41,13 @@ async def register_search_attributes(client: Client) -> None:
             )
         )
     except RPCError as error:
-        if error.status != RPCStatusCode.ALREADY_EXISTS:
+        if error.status in _NOT_ADDED:
             raise TemporalUnusable(
                 f"search attributes are missing in namespace {client.namespace}, and may not be added by us "
                 f"({error.message}). Add them in one of these ways:\n{registration_lines(client.namespace, missing)}"
             ) from None
+        if error.status != RPCStatusCode.ALREADY_EXISTS:
+            raise
 
 
 async def missing_search_attributes(client: Client) -> list[str]:

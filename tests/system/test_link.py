@@ -1,8 +1,10 @@
 """The link to Temporal of one process: what is exchanged when files change, and what stays as it was."""
 
+import asyncio
 import logging
 from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -11,14 +13,19 @@ from temporalio.client import Client
 from temporalio.service import RPCError, RPCStatusCode
 
 from dovetail.activities.identity.search_attributes import ALL
+from dovetail.cli.commands.set_up_temporal import set_up_temporal
 from dovetail.cli.demo.temporal_server import TemporalServer
 from dovetail.connection import search_attributes
-from dovetail.connection.configuration import TemporalUnusable, is_encrypted, link_words
+from dovetail.connection.configuration import TemporalRefuses, TemporalUnusable, is_encrypted, link_words
 from dovetail.connection.link import Link
+from dovetail.connection.presence import TemporalPresence
 from dovetail.connection.search_attributes import missing_search_attributes, register_search_attributes
 from dovetail.connection.temporal import connect
 from dovetail.settings.settings import read_settings
+from dovetail.worker.absence import connecting
+from dovetail.worker.absence.connecting import until_connected
 from tests.system.secured import Secured
+from tests.waiting import until
 
 pytestmark = pytest.mark.temporal
 
@@ -113,15 +120,20 @@ async def test_an_empty_key_file_is_named(tmp_path: Path) -> None:
         await a_link(DOVETAIL_TEMPORAL_API_KEY_FILE=str(tmp_path / "key"))
 
 
+OPERATORS = ("list_search_attributes", "add_search_attributes")
+
+
 @contextmanager
-def refusing(client: Client, monkeypatch: pytest.MonkeyPatch, status: RPCStatusCode) -> Iterator[None]:
+def refusing(
+    client: Client, monkeypatch: pytest.MonkeyPatch, status: RPCStatusCode, calls: tuple[str, ...] = OPERATORS
+) -> Iterator[None]:
     """The server, with its operator's calls refused as a namespace without those rights refuses them."""
 
     async def refused(*_: object, **__: object) -> None:
         raise RPCError("Request unauthorized.", status, b"")
 
     with monkeypatch.context() as patched:
-        for call in ("list_search_attributes", "add_search_attributes"):
+        for call in calls:
             patched.setattr(client.operator_service, call, refused)
         yield
 
@@ -152,8 +164,53 @@ async def test_what_is_missing_there_is_told_with_the_lines_that_add_it(
     assert 'toset(["DovetailOne", "DovetailOther"])' in text
 
 
-async def test_a_namespace_that_is_not_there_is_one_line(linked: Secured, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("TEMPORAL_NAMESPACE", "missing")
+PASSING = [
+    RPCStatusCode.UNAVAILABLE,
+    RPCStatusCode.RESOURCE_EXHAUSTED,
+    RPCStatusCode.DEADLINE_EXCEEDED,
+    RPCStatusCode.INTERNAL,
+]
+
+
+@pytest.mark.parametrize("call", OPERATORS)
+@pytest.mark.parametrize("status", PASSING, ids=lambda status: status.name)
+async def test_a_start_waits_for_an_answer_about_search_attributes(
+    linked: Secured, monkeypatch: pytest.MonkeyPatch, status: RPCStatusCode, call: str
+) -> None:
+    """The frontend takes calls before its database does. Only a right that is missing ends the start."""
     client = (await a_link()).current()
-    with pytest.raises(TemporalUnusable, match="namespace missing cannot be used: "):
+
+    async def connected() -> Client:
+        return client
+
+    async def none_is_there(*_: object) -> list[str]:
+        return [key.name for key in ALL]
+
+    monkeypatch.setattr(connecting, "AGAIN_SECONDS", 0.01)
+    presence = TemporalPresence("c")
+    with refusing(client, monkeypatch, status, (call,)), monkeypatch.context() as patched:
+        if call == "add_search_attributes":
+            patched.setattr(search_attributes, "missing_search_attributes", none_is_there)
+        waiting = asyncio.create_task(until_connected(connected, presence, asyncio.Event()))
+        await until(lambda: waiting.done() or "Request" in presence.problem, words="it says why it waits")
+    assert presence.problem == "namespace default cannot be used: Request unauthorized."
+    assert await waiting is client
+
+
+async def test_a_worker_waits_for_a_namespace_that_is_lost_until_it_is_made(
+    linked: Secured, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """For a command it is one line."""
+    monkeypatch.setenv("TEMPORAL_NAMESPACE", "lost")
+    client = (await a_link()).current()
+    with pytest.raises(TemporalRefuses, match="namespace lost cannot be used: "):
         await register_search_attributes(client)
+
+    presence = TemporalPresence("c")
+    waiting = asyncio.create_task(until_connected(partial(connect, read_settings({})), presence, asyncio.Event()))
+    await until(lambda: waiting.done() or "namespace lost" in presence.problem, words="it says why it waits")
+    assert not waiting.done()
+    await set_up_temporal(client, "30d")
+
+    found = await waiting
+    assert found is not None and await missing_search_attributes(found) == []
