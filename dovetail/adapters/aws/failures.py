@@ -117,11 +117,18 @@ def failure_of(subject: str, error: Exception) -> Failure:
     if isinstance(error, sdk.ClientError):
         return _answered(subject, error)
     text = f"{type(error).__name__}: {error}"
-    if isinstance(error, _NO_CREDENTIALS):
+    if isinstance(error, _NO_CREDENTIALS) and not _is_of_a_connection(error):
         return Unauthenticated(subject, f"no valid AWS credentials ({text})")
     if isinstance(error, _OUR_FAULT):
         return Refused(subject, text)
     return Unreachable(subject, text)  # connections, time-outs, answers that cannot be parsed
+
+
+def _is_of_a_connection(error: BaseException | None) -> bool:
+    """Whether it began with one that did not come about: Pod Identity's agent, say, does not listen yet."""
+    while error is not None and not isinstance(error, sdk.ConnectionError | sdk.HTTPClientError):
+        error = error.__context__  # which the SDK does not name as its cause
+    return error is not None
 
 
 def refusal(subject: str, denied: Denied) -> Failure:

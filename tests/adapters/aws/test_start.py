@@ -6,12 +6,15 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
+from aiohttp import web
+from botocore.utils import ContainerMetadataFetcher
 
 from dovetail.adapters.aws.account import Account
 from dovetail.adapters.aws.adapter import AwsAdapter, Surroundings
 from dovetail.adapters.aws.calls import Calls
 from dovetail.adapters.aws.settings import ClusterFacts
-from dovetail.ports.failures import Failure, Misconfigured
+from dovetail.cli.demo.temporal_server import free_ports
+from dovetail.ports.failures import Failure, Misconfigured, Unauthenticated, Unreachable
 from testbed.cloud.server import CloudServer
 from testing.aws_worlds import CLUSTER, ClassStore, open_adapter, settings_for
 from tests.adapters.aws.conftest import Stage
@@ -127,3 +130,42 @@ async def test_an_account_that_cannot_be_asked_for_stops_nobody(stage: Stage, aw
     await Account(config_maps, "dovetail-shortages").check(aws_calls)
 
     assert config_maps.objects == {}
+
+
+@asynccontextmanager
+async def pod_identity_agent(port: int, status: int) -> AsyncIterator[None]:
+    """As the one of EKS answers, at an address of this machine's loop."""
+    given = {"AccessKeyId": "testing", "SecretAccessKey": "testing", "Token": "t", "Expiration": "2099-01-01T00:00:00Z"}
+
+    async def answer(_: web.Request) -> web.Response:
+        return web.json_response(given, status=status)
+
+    app = web.Application()
+    app.router.add_get("/v1/credentials", answer)
+    runner = web.AppRunner(app)
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", port).start()
+    yield
+    await runner.cleanup()
+
+
+async def test_who_gives_out_credentials_may_come_after_the_worker_on_a_node_that_is_new(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """EKS Pod Identity's agent is a pod of its own: until it listens nothing is known of our credentials, and a start
+    waits as it does for EC2. What the agent itself refuses is a person's."""
+    [port] = free_ports(1)
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("AWS_CONTAINER_CREDENTIALS_FULL_URI", f"http://127.0.0.1:{port}/v1/credentials")
+    monkeypatch.setattr(ContainerMetadataFetcher, "SLEEP_TIME", 0)
+    calls = Calls(settings_for(stage.server))
+    async with opened(stage.server, calls) as adapter:
+        with pytest.raises(Unreachable, match="Error when retrieving credentials from container-role: "):
+            await adapter.check()
+        async with pod_identity_agent(port, 404):
+            with pytest.raises(Unauthenticated, match=r"no valid AWS credentials .*non 200 response 404"):
+                await adapter.check()
+        async with pod_identity_agent(port, 200):
+            await adapter.check()
+    await calls.close()
