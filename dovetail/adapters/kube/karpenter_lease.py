@@ -24,7 +24,7 @@ _log = logging.getLogger(__name__)
 NAME: Final = "karpenter-leader-election"  # the default of its setting LEADER_ELECTION_NAME
 NAMESPACES: Final = frozenset({SYSTEM_NAMESPACE, "karpenter"})  # where its guides install it
 LOOK_SECONDS: Final = 60.0
-LOOK_AGAIN_SECONDS: Final = 5.0  # while one runs: as soon as it has ended, we go on
+LOOK_AGAIN_SECONDS: Final = 5.0  # while one runs: as soon as it has ended, we go on; and while it cannot be seen
 _DEFAULT_DURATION: Final = 15.0
 _LONGEST: Final = 300.0  # no leader asks for more: nobody could take over for that long
 _LATE: Final = 15.0  # a leader that has missed a renewal or two may still act
@@ -77,8 +77,11 @@ class KarpenterLease:
         try:
             leases = [lease async for lease in list_all(self._client, _PATH, f"Lease/{NAME}", _NAMED_SO)]
         except Forbidden as failure:
-            _log.warning("cannot find out whether a Karpenter runs beside this worker: %s", failure)
-            self._unanswered, self._refused = "", str(failure)
+            if str(failure) != self._refused:
+                _log.warning("cannot find out whether a Karpenter runs beside this worker: %s", failure)
+            # Believed at the second look: a server that has just started may refuse what it grants a moment later.
+            self._unanswered = "" if self._refused else self._unanswered and str(failure)
+            self._refused = str(failure)
             return
         except Failure as failure:
             level = logging.WARNING if self._unanswered else logging.DEBUG
@@ -108,7 +111,8 @@ class KarpenterLease:
 
     async def keep(self) -> None:
         while True:
-            await asyncio.sleep(LOOK_AGAIN_SECONDS if self.holder or self._unanswered else LOOK_SECONDS)
+            is_open = self.holder or self._unanswered or self._refused
+            await asyncio.sleep(LOOK_AGAIN_SECONDS if is_open else LOOK_SECONDS)
             await self.look()
 
     def _is_held(self, spec: Json) -> bool:

@@ -1,5 +1,6 @@
 """A Karpenter that runs in the same cluster is seen by its Lease, and so is its end."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -7,11 +8,14 @@ from typing import Any
 
 import pytest
 
+from dovetail.adapters.kube import karpenter_lease
 from dovetail.adapters.kube.client import Client
 from dovetail.adapters.kube.connection import ClusterAddress
 from dovetail.adapters.kube.karpenter_lease import KarpenterLease
+from dovetail.background.supervised import stop
 from dovetail.model.values.json import Json
 from tests.adapters.kube.fake_server import Reply, fake_server, says
+from tests.waiting import until
 
 PATH = "/apis/coordination.k8s.io/v1/leases"
 NOW = 1_790_000_100.0  # 2026-09-21T14:15:00Z
@@ -104,13 +108,40 @@ async def test_who_may_not_look_says_so_until_it_may(tmp_path: Path) -> None:
     async with fake_server(tmp_path) as server:
         client = Client(ClusterAddress(kubeconfig=server.kubeconfig()))
         await client.open()
-        server.on(PATH, says(403, {"kind": "Status", "message": "may not list leases"}), items())
+        refused = says(403, {"kind": "Status", "message": "may not list leases"})
+        server.on(PATH, refused, refused, items())
         lease = KarpenterLease(client, lambda: NOW)
+        await lease.look()
         await lease.look()
         assert lease.trouble() == "" and "cannot be seen: " in lease.elsewhere() and "may not list" in lease.elsewhere()
         await lease.look()
         assert lease.trouble() == lease.elsewhere() == ""
         await client.close()
+
+
+@pytest.mark.parametrize(("refusals", "acts"), [(1, False), (2, True)])
+async def test_a_refusal_is_believed_at_the_second_look_and_soon_looked_at_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, refusals: int, acts: bool
+) -> None:
+    """An API server that has just started may refuse what it grants a moment later, while a Karpenter runs."""
+    monkeypatch.setattr(karpenter_lease, "LOOK_AGAIN_SECONDS", 0.0)
+    monkeypatch.setattr(karpenter_lease, "LOOK_SECONDS", 1e9)
+    async with fake_server(tmp_path) as server:
+        client = Client(ClusterAddress(kubeconfig=server.kubeconfig()))
+        await client.open()
+        refused = says(403, {"kind": "Status", "message": "may not list leases"})
+        server.on(PATH, *[refused] * refusals, items(a_lease()))
+        lease = KarpenterLease(client, lambda: NOW)
+        for _ in range(refusals):
+            await lease.look()
+        trouble = lease.trouble()
+        keeping = asyncio.create_task(lease.keep())
+        await until(lambda: lease.holder, words="the Karpenter is seen")
+        await stop(keeping)
+        await client.close()
+
+    assert (trouble == "") is acts and (acts or "may not list leases" in trouble)
+    assert [record.getMessage().startswith("cannot find out") for record in caplog.records].count(True) == 1
 
 
 @pytest.mark.parametrize(("expected", "stands_aside"), [(False, True), (True, False)])
