@@ -1,9 +1,12 @@
 """`dovetail pause` and `resume` write objects and nothing else; `plan` and `explain` say what a pause holds back."""
 
+import re
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
+import yaml
 
 from dovetail.answers.explain.explain_node import explain_node_now
 from dovetail.answers.explain.explain_node_text import node_text
@@ -12,12 +15,17 @@ from dovetail.answers.explain.explain_pod_text import pod_text
 from dovetail.answers.plan.plan import plan_now
 from dovetail.answers.plan.plan_text import plan_text
 from dovetail.answers.status.status import status_of
+from dovetail.cli import orders
 from dovetail.cli.main import main
+from dovetail.cli.orders import pause as pause_orders
 from dovetail.disruption.choose import choose
 from dovetail.disruption.rounds import never
 from dovetail.messages.plans import DisruptionPlan
 from dovetail.messages.states import Held
 from dovetail.model import names
+from dovetail.model.permission.pauses import annotations_of
+from dovetail.model.remembered.unused_launches import resumed_annotations
+from dovetail.ports.failures import Forbidden
 from dovetail.settings.deciding import disruption_settings
 from testbed.simulated_world import SimulatedWorld
 from tests.adapters.simulator.manifests import a_deployment
@@ -25,6 +33,8 @@ from tests.cli.test_explain_node import OPEN, a_managed_node
 from tests.cli.worlds import CLUSTER, a_ready_pool, a_world, looked
 
 SYSTEM = ("Namespace", "kube-system")
+OPERATORS = Path(__file__).parents[2] / "deploy" / "kubernetes" / "operators.yaml"
+ONLY_READ = {names.OWNER}
 
 
 @pytest.fixture(autouse=True)
@@ -116,6 +126,46 @@ def test_a_pool_whose_replacements_failed_is_resumed_by_the_same_command(
     assert said.startswith("NodePool default: nodes are replaced again; 2 replacements for Drifted had failed")
     assert where == target(world)
     assert own(world, "NodePool", "default") == {"breaker": "Drifted@=-1700000001"}, "up to which failures"
+
+
+def test_a_resume_that_fails_half_way_has_said_what_it_did(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pool = a_ready_pool()
+    pool["metadata"]["annotations"] = {names.LAUNCHES_STOPPED: "2026-01-01T00:00:00Z of no use", names.BREAKER: "x"}
+    world = a_world(tmp_path, pool)
+    typed(world, "pause", "disruption", "--pool", "default", "--reason", "a look")
+    capsys.readouterr()
+    plain = pause_orders.revise_pool
+
+    async def refused(pools: Any, live: Any, change_of: Any) -> Any:
+        if names.BREAKER in change_of(live):
+            raise Forbidden("NodePool/default", "a policy of the cluster")
+        return await plain(pools, live, change_of)
+
+    monkeypatch.setattr(pause_orders, "revise_pool", refused)
+    assert typed(world, "resume", "--pool", "default") == 1
+
+    said, wrong = capsys.readouterr()
+    assert said.splitlines() == [
+        "NodePool default: the pause of disruption is over, which was until it is resumed, by alice: a look",
+        "NodePool default: resumed",
+        "NodePool default: launches go on; they were stopped since 2026-01-01T00:00:00Z: of no use",
+    ]
+    assert "a policy of the cluster" in wrong
+
+
+def test_the_operators_policy_lets_through_what_orders_write() -> None:
+    _, policy, *_ = yaml.safe_load_all(OPERATORS.read_text())
+    [listed] = [each["expression"] for each in policy["spec"]["variables"] if each["name"] == "orders"]
+    allowed = {f"dovetail.sh/{key}" for key in re.findall(r"'([a-z-]+)'", listed)}
+    [folder] = orders.__path__
+    text = "".join(file.read_text() for file in Path(folder).glob("*.py"))
+    found = [getattr(names, name) for name in re.findall(r"\bnames\.([A-Z_]+)", text)]
+    keys = {key for each in found for key in ([each] if isinstance(each, str) else each)}
+    ours = {key for key in keys if key.startswith("dovetail.sh/")} - ONLY_READ
+
+    assert allowed == ours | annotations_of(None).keys() | resumed_annotations(0.0).keys()
 
 
 @pytest.mark.parametrize(

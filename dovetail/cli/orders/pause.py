@@ -77,25 +77,18 @@ async def resume(given: argparse.Namespace, settings: "Settings | None") -> None
             return without(known, named) if known is not None else None
 
         left = await _changed(objects, pool, change)
-        stopped = [await _resume_launches(objects, pool)] if pool and Activity.LAUNCHES in named else []
-        if pool and Activity.DISRUPTION in named:
-            stopped.append(await _resume_replacements(objects, pool))
-    for line in _ended(found, left, pool, [line for line in stopped if line]):
-        say(line)
+        where = f"NodePool {pool}" if pool else "all NodePools"
+        for known in found:  # each part is said once it is written: the next one may fail
+            say(f"{where}: the pause of {known.words} is over, which was {known.says}")
+            say(f"{where}: the pause of {left.words} stays {left.says}" if left is not None else f"{where}: resumed")
+        was_held = bool(found)
+        for activity, go_on in ((Activity.LAUNCHES, _resume_launches), (Activity.DISRUPTION, _resume_replacements)):
+            if pool and activity in named and (line := await go_on(objects, pool)):
+                was_held = True
+                say(line)
+    if not was_held:
+        say(f"{where}: nothing was paused")
     say(target.words)
-
-
-def _ended(found: list[Pause], left: Pause | None, pool: str, stopped: list[str]) -> list[str]:
-    """The lines that say what was resumed."""
-    where = f"NodePool {pool}" if pool else "all NodePools"
-    lines = [f"{where}: the pause of {known.words} is over, which was {known.says}" for known in found]
-    if left is not None:
-        lines.append(f"{where}: the pause of {left.words} stays {left.says}")
-    elif found:
-        lines.append(f"{where}: resumed")
-    elif not stopped:
-        lines.append(f"{where}: nothing was paused")
-    return [*lines, *stopped]
 
 
 def _seconds(text: str) -> float | None:
