@@ -220,12 +220,15 @@ async def test_a_node_is_explained_as_it_was(tmp_path: Path, capsys: pytest.Capt
     for each in (held, replace(flight, snapshot=replace(flight.snapshot, now=now - 60.0))):
         await store_of(settings).put(each)
 
-    before = explain_node_now(await look_back(settings, "1h", now), "n1")
-    after = explain_node_now(await look_back(settings, "30s", now), "n1")
+    async with look_back(settings, "1h", now) as held_then:
+        before = explain_node_now(held_then, "n1")
+    async with look_back(settings, "30s", now) as free_then:
+        after = explain_node_now(free_then, "n1")
 
     assert after.says.startswith("it would go now") and not before.says.startswith("it would go now")
     with pytest.raises(CommandFailed, match="no decision of that time or before it is kept: the first that is kept is"):
-        await look_back(settings, "3h", now)
+        async with look_back(settings, "3h", now):
+            pass
 
 
 async def test_a_kept_decision_is_a_recorded_cluster_that_explains_and_plans_on_any_machine(tmp_path: Path) -> None:

@@ -2,8 +2,10 @@
 
 import asyncio
 import json
+import threading
 import zlib
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -12,23 +14,29 @@ from urllib.parse import quote, urlencode
 import pytest
 import pytest_asyncio
 
+from dovetail.answers.change import planned
 from dovetail.answers.change.carried import packed
 from dovetail.answers.change.documents import documents_of
 from dovetail.answers.explain.explain_pod import explain_pod
+from dovetail.answers.look.recording import Recording
 from dovetail.answers.questions import ahead, decisions, fleet
+from dovetail.answers.replay import replaying
+from dovetail.answers.replay.recorder import FlightStore
 from dovetail.answers.serving import api as serving_api
 from dovetail.answers.serving import budget
 from dovetail.answers.serving.api import OLD_SECONDS, Api
 from dovetail.answers.serving.askers import Askers
-from dovetail.answers.serving.budget import AT_ONCE_SECONDS, KEPT_FACTOR, KEPT_MOST_SECONDS, KEPT_SECONDS, SHARE
+from dovetail.answers.serving.budget import AT_ONCE_SECONDS, KEPT_FACTOR, KEPT_MOST_SECONDS, KEPT_SECONDS, SHARE, Budget
 from dovetail.answers.serving.replies import ASKER
 from dovetail.answers.serving.worker_source import WorkerSource
 from dovetail.answers.status.status import status_of
+from dovetail.answers.turn import computing
 from dovetail.connection.presence import TemporalPresence
 from dovetail.wiring.world import World, open_world
 from dovetail.worker.http_server import Endpoint
 from tests.adapters.simulator.manifests import a_deployment
 from tests.cli.test_answers import a_change
+from tests.cli.test_flights import a_decision, store_of
 from tests.cli.test_reading import HEAD, LAUGHS, bomb, carried
 from tests.cli.worlds import a_ready_pool, a_world, settings_of
 from tests.held_loop import HELD, MOST_SECONDS
@@ -354,3 +362,105 @@ async def test_an_asker_holds_two_of_the_turns_that_wait_for_temporal(
     await until(lambda: len(begun) == 3)
     for each in (*stranger, operator):
         each.cancel()
+
+
+@pytest.mark.parametrize(
+    "target",
+    [
+        f"plan?{urlencode({'file': packed(a_change(weight=7)), 'for': '1d'})}",
+        "explain/node/n1?at=3h",
+        "explain/pod/default/p?at=3h",
+        "replay",
+    ],
+)
+async def test_a_cloud_or_a_bucket_that_hangs_keeps_nobody_elses_question_out(
+    door: Door, monkeypatch: pytest.MonkeyPatch, target: str
+) -> None:
+    hung = asyncio.Event()
+
+    async def hangs(*_: object) -> None:
+        hung.set()
+        await asyncio.Event().wait()
+
+    async def close() -> None: ...
+
+    monkeypatch.setattr(planned, "suppose", hangs)
+    monkeypatch.setattr(replaying, "open_kept_objects", lambda *_: SimpleNamespace(names=hangs, close=close))
+    stranger = asyncio.create_task(door.get(target, "10.9.9.9"))
+    await hung.wait()
+
+    assert (await door.get("status", "10.0.0.7"))[0] == 200
+    assert (await door.get("status?pool=mine", "10.9.9.9"))[0] == 200
+    for each in (stranger, *door.api.budget._made.values()):
+        each.cancel()
+
+
+async def test_an_answer_that_is_not_made_in_time_leaves_its_turn(door: Door, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def hangs(_: object) -> None:
+        await asyncio.Event().wait()
+
+    with monkeypatch.context() as patch:
+        short = door.api.source.settings.model_copy(update={"pass_limit": 0.01, "search_limit": 0.01})
+        patch.setattr(door.api.source, "settings", short)
+        patch.setattr(budget, "MAKING_SECONDS", 0.01)
+        patch.setattr(WorkerSource, "fleet", hangs)
+        status, found = await door.get("status")
+    assert status == 503 and "no answer within" in found["message"]
+    assert (await door.get("nodes", "10.0.0.7"))[0] == 200
+
+
+async def test_kept_decisions_are_read_side_by_side_and_unpacked_one_at_a_time(
+    door: Door, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """An unpacked one of a large cluster takes hundreds of megabytes."""
+    (then := tmp_path / "then").mkdir()
+    settings, flight = await a_decision(then)
+    monkeypatch.setattr(door.api.source, "settings", settings)
+    for number in range(8):
+        await store_of(settings).put(replace(flight, snapshot=replace(flight.snapshot, now=1000.0 + number)))
+    rows = (await replaying.list_flights(settings)).flights
+    read, made, now, most, go_on = list[object](), replaying.replayed, list[str](), list[int](), threading.Event()
+    plain = FlightStore.read
+
+    async def noted(store: FlightStore, kept: Any) -> bytes | None:
+        data = await plain(store, kept)
+        read.append(kept)
+        return data
+
+    def held(settings: Any, identity: str, flight: Recording) -> Any:
+        now.append(identity)
+        most.append(len(now))
+        go_on.wait(5)
+        now.remove(identity)
+        return made(settings, identity, flight)
+
+    monkeypatch.setattr(FlightStore, "read", noted)
+    monkeypatch.setattr(replaying, "replayed", held)
+    asked = [asyncio.create_task(door.get(f"replay/{row.id}", f"10.0.0.{n % 4}")) for n, row in enumerate(rows)]
+    await until(lambda: len(read) == 8 and bool(now))
+    await asyncio.to_thread(lambda: None)  # behind all that wait for a thread
+    go_on.set()
+
+    assert {status for status, _ in await asyncio.gather(*asked)} == {200}
+    assert most == [1] * 8
+
+
+async def test_what_others_compute_while_a_question_waits_for_the_turn_is_not_counted_for_it() -> None:
+    now = [100.0]
+    mine = Budget(clock=lambda: now[0], processor=lambda: now[0])
+    at_the_turn = asyncio.Event()
+    await mine.turn.acquire()
+
+    async def make() -> str:
+        at_the_turn.set()
+        async with computing():
+            now[0] += 2.0
+            return "made"
+
+    asked = asyncio.create_task(mine.answer("q", make, waits=True))
+    await at_the_turn.wait()
+    now[0] += 50.0
+    mine.turn.release()
+
+    assert await asked == "made" and mine.spent.owed(now[0]) == pytest.approx(2.0)
+    assert not mine.turn.locked()

@@ -9,6 +9,7 @@ from dovetail.answers.plan.plan import plan_now
 from dovetail.answers.plan.plan_text import plan_text
 from dovetail.answers.questions.asking import Answered, Asked, Source, in_one_form
 from dovetail.answers.questions.table import CARRIED
+from dovetail.answers.turn import computing
 from dovetail.answers.wording import seconds_of
 
 
@@ -26,7 +27,8 @@ async def _change(source: Source, asked: Asked, file: str) -> Answered:
     ahead, called = seconds_of(asked.word("for", "30d")), asked.word("called", "the file")
     async with source.basis() as basis:
         classes = basis.look.snapshot.supported_node_classes
-        documents = await asyncio.to_thread(documents_of, file, called, classes)
+        async with computing():
+            documents = await asyncio.to_thread(documents_of, file, called, classes)
         answer = await change_on(basis, documents, ahead)
     diff = bool(asked.word("diff"))
     return Answered("PlannedChange", answer.cluster, answer, lambda form, _: change_in(answer, form, diff=diff))

@@ -2,6 +2,8 @@
 
 import asyncio
 import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 
 from dovetail.answers.explain.explain_node import explain_node_now
 from dovetail.answers.explain.explain_node_text import node_text
@@ -14,23 +16,26 @@ from dovetail.answers.shadow.text import shadow_text
 
 
 async def node(source: Source, asked: Asked) -> Answered:
-    look = await _look(source, asked)
-    answer = await asyncio.to_thread(explain_node_now, look, asked.name)
+    async with _look(source, asked) as look:
+        answer = await asyncio.to_thread(explain_node_now, look, asked.name)
     return Answered("NodeExplanation", look.settings.cluster, answer, in_one_form(node_text, answer))
 
 
 async def pod(source: Source, asked: Asked) -> Answered:
-    look = await _look(source, asked)
-    answer = await asyncio.to_thread(explain_pod, look, asked.name)
+    async with _look(source, asked) as look:
+        answer = await asyncio.to_thread(explain_pod, look, asked.name)
     return Answered("PodExplanation", look.settings.cluster, answer, in_one_form(pod_text, answer))
 
 
-async def _look(source: Source, asked: Asked) -> Look:
+@asynccontextmanager
+async def _look(source: Source, asked: Asked) -> AsyncIterator[Look]:
     """The cluster now, or as a kept decision saw it."""
     if not asked.word("at"):
-        return await source.look()
+        yield await source.look()
+        return
     named(source.settings)
-    return await replaying.look_back(source.settings, asked.word("at"), time.time())
+    async with replaying.look_back(source.settings, asked.word("at"), time.time()) as look:
+        yield look
 
 
 async def replay(source: Source, asked: Asked) -> Answered:

@@ -16,11 +16,12 @@ if TYPE_CHECKING:
 class Place:
     """Where a question is answered: a module of this package and its function. `parameters`: in a request's query, and
     under the same names among the command's arguments. `waits`: for Temporal, without which there is no answer, or for
-    other services; the rest is answered from what a worker knows."""
+    other services; `waits_with`: for others if it has this parameter. The rest is answered from what a worker knows."""
 
     function: str
     parameters: tuple[str, ...] = ()
     waits: Literal["", "Temporal", "others"] = ""
+    waits_with: str = ""
 
 
 # The order is that of the message about an unknown path.
@@ -29,10 +30,10 @@ QUESTIONS: Final[Mapping[str, Place]] = {
     "nodes": Place("fleet.nodes"),
     "pods": Place("fleet.pods"),
     "trend": Place("fleet.trend"),
-    "plan": Place("ahead.plan", ("file", "called", "for", "diff")),
+    "plan": Place("ahead.plan", ("file", "called", "for", "diff"), waits_with="file"),
     "forecast": Place("ahead.forecast", ("for", "pool")),
-    "explain/node": Place("decisions.node", ("at",)),
-    "explain/pod": Place("decisions.pod", ("at",)),
+    "explain/node": Place("decisions.node", ("at",), waits_with="at"),
+    "explain/pod": Place("decisions.pod", ("at",), waits_with="at"),
     "history": Place("record.history", waits="Temporal"),
     "log": Place("record.log", ("since", "until", "pool", "reason", "pod", "kind"), waits="Temporal"),
     "savings": Place("record.savings", ("since", "until", "by"), waits="Temporal"),

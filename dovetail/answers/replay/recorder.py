@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from typing import Final
 
 from dovetail.activities.shared.looks.flights import DecisionKind
-from dovetail.answers.look.recording import Decision, Recording, packed, unpacked
+from dovetail.answers.look.recording import Decision, Recording, packed
 from dovetail.disruption.choose import Choice
 from dovetail.messages.plans import DisruptionPlan, ProvisioningPlan
 from dovetail.model.snapshot import Snapshot
@@ -61,10 +61,9 @@ class FlightStore:
         """Every kept decision, oldest first."""
         return tuple(_kept(await self.objects.names(self._prefix)))
 
-    async def read(self, kept: KeptFlight) -> Recording | None:
-        """The decision; None if it was deleted meanwhile. NoRecording if it cannot be read."""
-        data = await self.objects.get(kept.name)
-        return None if data is None else await asyncio.to_thread(unpacked, data)
+    async def read(self, kept: KeptFlight) -> bytes | None:
+        """The decision, packed; None if it was deleted meanwhile."""
+        return await self.objects.get(kept.name)
 
     async def trim(self, most: int) -> None:
         """Delete the oldest until the rest has at most that many bytes."""

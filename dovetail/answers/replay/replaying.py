@@ -1,16 +1,18 @@
 """Makes a decision again from the same data, by the same functions, and says whether the result is the same."""
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from dovetail.answers.failures import CommandFailed
 from dovetail.answers.look.limits import SEARCHING, AnswerLimit
-from dovetail.answers.look.recording import Decision, NoRecording, Recording, adapter
+from dovetail.answers.look.recording import Decision, NoRecording, Recording, adapter, unpacked
 from dovetail.answers.look.sources import Look, look_at
 from dovetail.answers.record.entries import period_of
 from dovetail.answers.replay.recorder import FlightStore, KeptFlight
+from dovetail.answers.turn import computing
 from dovetail.answers.wording import moment_text, plural, price_text, shown, wrapped
 from dovetail.disruption.choose import Choice, choose
 from dovetail.disruption.rounds import ShouldStop
@@ -70,13 +72,15 @@ async def replay(settings: Settings, name: str) -> ReplayAnswer:
         kept = next((each for each in await store.kept() if name in (each.id, each.name)), None)
         if kept is None:
             raise CommandFailed(f"{name}: no such decision is kept; `dovetail replay` lists those that are")
-        flight = await _read(store, kept)
+        data = await _read(store, kept)
     finally:
         await store.objects.close()
-    return await asyncio.to_thread(replayed, settings, kept.id, flight)
+    async with computing():
+        return await asyncio.to_thread(lambda: replayed(settings, kept.id, _unpacked(kept, data)))
 
 
-async def look_back(settings: Settings, at: str, now: float) -> Look:
+@asynccontextmanager
+async def look_back(settings: Settings, at: str, now: float) -> AsyncIterator[Look]:
     """The cluster as seen by the last decision about disruption before that moment."""
     moment = period_of(at, "", now).since
     store = _store(settings)
@@ -86,10 +90,12 @@ async def look_back(settings: Settings, at: str, now: float) -> Look:
         if not before:
             since = f"the first that is kept is of {moment_text(kept[0].at)}" if kept else "none is kept"
             raise CommandFailed(f"--at {at}: no decision of that time or before it is kept: {since}")
-        flight = await _read(store, before[-1])
+        data = await _read(store, before[-1])
     finally:
         await store.objects.close()
-    return look_at(flight, settings, f"cluster {settings.cluster}, as decision {before[-1].id} saw it")
+    async with computing():
+        flight = await asyncio.to_thread(_unpacked, before[-1], data)
+        yield look_at(flight, settings, f"cluster {settings.cluster}, as decision {before[-1].id} saw it")
 
 
 def replayed(settings: Settings, identity: str, flight: Recording) -> ReplayAnswer:
@@ -181,11 +187,15 @@ def _store(settings: Settings) -> FlightStore:
     return FlightStore(objects, settings.cluster)
 
 
-async def _read(store: FlightStore, kept: KeptFlight) -> Recording:
+async def _read(store: FlightStore, kept: KeptFlight) -> bytes:
+    data = await store.read(kept)
+    if data is None:
+        raise CommandFailed(f"{kept.id}: it was let go of a moment ago, because there is no more room")
+    return data
+
+
+def _unpacked(kept: KeptFlight, data: bytes) -> Recording:
     try:
-        flight = await store.read(kept)
+        return unpacked(data)
     except NoRecording as error:
         raise CommandFailed(f"{kept.id}: {error}") from None
-    if flight is None:
-        raise CommandFailed(f"{kept.id}: it was let go of a moment ago, because there is no more room")
-    return flight

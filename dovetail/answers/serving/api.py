@@ -85,8 +85,10 @@ class Api:
         try:
             found = _words(words)
             query = _query(path, found)
-            waits = bool(QUESTIONS[query.route].waits)
-            shown: Shown = await self.budget.answer(query, lambda: self._shown(query), waits=waits)
+            place, settings = QUESTIONS[query.route], self.source.settings
+            waits = bool(place.waits or (place.waits_with and query.asked.word(place.waits_with)))
+            plans = settings.pass_limit + settings.search_limit
+            shown: Shown = await self.budget.answer(query, lambda: self._shown(query), waits=waits, plans=plans)
         except NotUnderstood as error:
             return 400, JSON, _error(str(error))
         except CommandFailed as error:
