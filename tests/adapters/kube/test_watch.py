@@ -239,6 +239,17 @@ class TestTrust:
             async with watching(server) as watched:
                 await watched.until(lambda: watched.names() == ["a"])
 
+    async def test_a_stream_that_brought_nothing_until_it_was_given_up_is_listed_again(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """A gateway may let watches begin and pass nothing of them on."""
+        monkeypatch.setattr("dovetail.adapters.kube.watching.watch.SILENCE_SECONDS", 0.1)
+        async with fake_server(tmp_path) as server:
+            server.on(PATH, says(200, a_list(10, a_thing("a", 3))), says(200, a_list(20, a_thing("b", 14))))
+            server.on(f"{PATH}?watch", streams())
+            async with watching(server) as watched:
+                await watched.until(lambda: watched.names() == ["b"])
+
     async def test_a_stopped_watch_is_not_trusted(self, tmp_path: Path) -> None:
         async with fake_server(tmp_path) as server:
             server.on(PATH, says(200, a_list(10)))

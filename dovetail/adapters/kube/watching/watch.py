@@ -1,15 +1,16 @@
 """Feeds the cache: one list and one endless watch per kind.
 
 Runs in a thread of its own or on the worker's event loop. A stream continues from the last version it has seen; it
-lists again if that version is no longer kept (410), and if versions have become older, as after restoring the server
-from a backup: at once, but ever more slowly if the next stream fails too, because a whole list is the most expensive
-request to a server in trouble. What does not work is logged once, in one line per kind, and always retried: a
-definition may be installed or a right granted at any time.
+lists again if that version is no longer kept (410), if a stream brought nothing until its silence ended it, and if
+versions have become older, as after restoring the server from a backup: at once, but ever more slowly if the next
+stream fails too, because a whole list is the most expensive request to a server in trouble. What does not work is
+logged once, in one line per kind, and always retried: a definition may be installed or a right granted at any time.
 """
 
 import asyncio
 import logging
 import random
+import time
 from collections.abc import Iterable
 from typing import Any, Final
 
@@ -114,9 +115,15 @@ class Stream:
         request = Request(method="GET", path=self._kind.path, subject=self._kind.name, query=query)
         async with self._client.stream(request, SILENCE_SECONDS) as lines:
             self._opened()
-            async for line in lines:
-                if line.strip():
-                    self._take(orjson.loads(line))
+            opened_at = self.health.heard_at
+            try:
+                async for line in lines:
+                    if line.strip():
+                        self._take(orjson.loads(line))
+            finally:
+                lasted = time.monotonic() - opened_at
+                if self.health.heard_at == opened_at and lasted > 0.9 * SILENCE_SECONDS:
+                    self._version = 0  # a server sends bookmarks: what is between us may let nothing through
 
     def _take(self, event: dict[str, Any]) -> None:
         kind, raw = event["type"], event["object"]
