@@ -136,7 +136,7 @@ def test_a_resume_that_fails_half_way_has_said_what_it_did(
     world = a_world(tmp_path, pool)
     typed(world, "pause", "disruption", "--pool", "default", "--reason", "a look")
     capsys.readouterr()
-    plain = pause_orders.revise_pool
+    plain = pause_orders.revise_pool  # type: ignore[attr-defined]  # where the command looks it up
 
     async def refused(pools: Any, live: Any, change_of: Any) -> Any:
         if names.BREAKER in change_of(live):
