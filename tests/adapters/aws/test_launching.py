@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 
+from dovetail.adapters.aws.launch.fleet_answers import outcome, read_errors
 from dovetail.adapters.aws.launch.refusal_reasons import reason_for
 from dovetail.model import names
 from dovetail.model.nodes import NodeClaim
@@ -257,6 +258,31 @@ async def test_one_short_and_one_refused_is_no_shortage(ready: Stage) -> None:
 
     assert isinstance(answer, LaunchRefused)
     assert answer.reason == "Unauthorized"
+
+
+async def test_an_answer_with_neither_instances_nor_errors_is_no_shortage(ready: Stage) -> None:
+    """AWS-90: the claim stays; what the answer may have kept back is found by its next try."""
+    ready.patch(fail=[{"op": "CreateFleet", "answer": "half"}])
+    claim = a_claim(M5_LARGE, on_demand())
+
+    answer = await ready.launch(claim)
+
+    assert answer == LaunchRefused(
+        reason="LaunchFailed", message="creating instance, with fleet error(s), none, and no instance"
+    )
+    assert isinstance(await ready.adapter.cloud.find(claim_uid=claim.uid), Instance)
+
+
+def test_a_shortage_of_which_nothing_is_remembered_is_a_reason_for_the_claim() -> None:
+    """AWS-90: the next claim would be launched into the same, without end."""
+    said = {"ErrorCode": "ReservationCapacityExceeded", "ErrorMessage": "full"}
+    errors = read_errors({"Errors": [said]})
+
+    assert isinstance(outcome(errors, remembered=True), NoCapacity)
+    refused = outcome(errors, remembered=False)
+
+    assert isinstance(refused, LaunchRefused)
+    assert refused.message.endswith("ReservationCapacityExceeded: full")
 
 
 async def test_a_template_deleted_behind_our_back_is_made_again(ready: Stage) -> None:

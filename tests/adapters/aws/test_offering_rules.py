@@ -11,10 +11,11 @@ from dovetail.adapters.aws.catalogue.prices import PriceRefresh
 from dovetail.adapters.aws.catalogue.shortages import ASKED_AGAIN_AFTER
 from dovetail.model import names
 from dovetail.model.nodes import NodeClaim
+from dovetail.model.pods import Expression
 from dovetail.model.pools import ClaimTemplate, InstanceType, NodePool
 from dovetail.model.values.json import Json
 from dovetail.model.values.resources import parse_resources
-from dovetail.ports.cloud import NoCapacity
+from dovetail.ports.cloud import LaunchRefused, NoCapacity
 from testbed.cloud.state.catalogue import read_types
 from testing.aws_worlds import REFERENCE, a_claim, amd64, any_kind, on_demand, one_of
 from tests.adapters.aws.conftest import Stage
@@ -197,7 +198,7 @@ async def test_the_last_record_of_two_products_is_the_price_of_spot(stage: Stage
 
 
 async def test_min_values_keep_what_would_be_left_out(stage: Stage) -> None:
-    """AWS-80, AWS-81: metal stays where the claim wants so many types, and too few types are no capacity."""
+    """AWS-80, AWS-81: metal stays where the claim wants so many types, and where there are too few the claim stays."""
     await stage.with_class()
     names = ("m5.large", "m5.metal")
 
@@ -205,32 +206,78 @@ async def test_min_values_keep_what_would_be_left_out(stage: Stage) -> None:
         stage.since = stage.server.control("GET", "ledger")["last"]
         wanted = replace(one_of("node.kubernetes.io/instance-type", *names), min_values=least)
         answer = await stage.launch(a_claim(wanted, on_demand(), amd64()))
-        if isinstance(answer, NoCapacity):
+        if isinstance(answer, LaunchRefused):
+            assert answer.reason == "InstanceTypeFilteringFailed"
             return set()
-        (call,) = stage.calls("CreateFleet")
-        configs = call["input"]["LaunchTemplateConfigs"]
-        return {override["InstanceType"] for config in configs for override in config["Overrides"]}
+        return types_asked_for(stage)
 
     assert await asked_for(None) == {"m5.large"}
     assert await asked_for(2) == set(names)
     assert await asked_for(3) == set()
 
 
-async def test_a_fleet_is_asked_for_sixty_types_the_cheapest(stage: Stage) -> None:
-    """AWS-81."""
+def types_asked_for(stage: Stage) -> set[str]:
+    (call,) = stage.calls("CreateFleet")
+    configs = call["input"]["LaunchTemplateConfigs"]
+    return {override["InstanceType"] for config in configs for override in config["Overrides"]}
+
+
+async def with_cheap_types(stage: Stage) -> list[str]:
+    """More than a fleet takes, the cheapest first: four sizes of each family."""
     known = sorted(read_types(CHEAP))
     stage.patch(types=known, prices={name: 0.01 * (number + 1) for number, name in enumerate(known)})
     await PriceRefresh(stage.adapter.calls, stage.adapter.offerings.sources.prices, stage.adapter.settings).refresh()
     await stage.with_class()
     stage.since = stage.server.control("GET", "ledger")["last"]
+    assert len(known) == 72
+    return known
+
+
+async def test_a_fleet_is_asked_for_sixty_types_the_cheapest(stage: Stage) -> None:
+    """AWS-81."""
+    known = await with_cheap_types(stage)
 
     await stage.launched(a_claim(one_of("kubernetes.io/os", "linux"), on_demand(), amd64()))
 
-    (call,) = stage.calls("CreateFleet")
-    configs = call["input"]["LaunchTemplateConfigs"]
-    asked = {override["InstanceType"] for config in configs for override in config["Overrides"]}
-    assert len(known) > 60
-    assert asked == set(known[:60])
+    assert types_asked_for(stage) == set(known[:60])
+
+
+async def test_of_more_than_sixty_types_a_fleet_gets_those_that_its_minimum_needs(stage: Stage) -> None:
+    """AWS-81: the families of the dearest types come in for the dearest of those that bring no family of their own."""
+    known = await with_cheap_types(stage)
+    family = one_of("karpenter.k8s.aws/instance-family", *FAMILIES)
+
+    await stage.launched(a_claim(replace(family, min_values=len(FAMILIES)), on_demand(), amd64()))
+
+    assert types_asked_for(stage) == {*known[:57], known[60], known[64], known[68]}
+
+
+async def test_a_minimum_that_no_sixty_types_meet_is_a_reason_for_the_claim_and_no_shortage(stage: Stage) -> None:
+    """AWS-81: as no capacity, the claim would be deleted and made again at once."""
+    await with_cheap_types(stage)
+    families = Expression(key="karpenter.k8s.aws/instance-family", operator="Exists", min_values=len(FAMILIES) + 1)
+
+    answer = await stage.launch(a_claim(families, on_demand(), amd64()))
+
+    assert isinstance(answer, LaunchRefused)
+    assert answer.reason == "InstanceTypeFilteringFailed"
+    assert answer.message.endswith("found karpenter.k8s.aws/instance-family: 18")
+    assert stage.calls("CreateFleet") == []
+
+
+async def test_no_type_on_offer_is_no_shortage_unless_something_is_short(stage: Stage) -> None:
+    """AWS-90: nothing would be remembered, and the next claim would be made and deleted at once."""
+    await stage.with_class()
+    large = replace(a_claim(M5_LARGE, on_demand()), requests=parse_resources({"cpu": "64"}))
+
+    unknown = await stage.launch(a_claim(one_of("node.kubernetes.io/instance-type", "m5.none"), on_demand()))
+    too_large = await stage.launch(large)
+    stage.patch(ice=[{}])
+    short = [await stage.launch(a_claim(M5_LARGE, on_demand())) for _ in range(2)]
+
+    assert [getattr(each, "reason", "") for each in (unknown, too_large)] == ["InstanceTypeFilteringFailed"] * 2
+    assert all(isinstance(each, NoCapacity) for each in short)
+    assert isinstance(await stage.launch(large), LaunchRefused)
 
 
 async def test_a_shortage_may_be_asked_about_after_a_while_and_ends_where_that_was_sold(

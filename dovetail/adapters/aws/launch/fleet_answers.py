@@ -1,8 +1,9 @@
 """What EC2's answer about a fleet means: an instance, no capacity, or a refused request (AWS-89, AWS-90).
 
 Pure: from the answer to the instance, the shortages to remember and the outcome. Which codes mean a shortage is
-upstream's list. The outcome is "no capacity" only if every error means that: with one pool short and another refused
-for a missing right, the claim would otherwise be deleted and made again forever.
+upstream's list. The outcome is "no capacity" only if every error means that and something is remembered as short: with
+one pool short and another refused for a missing right, or with nothing left out of the next plan, the claim would
+otherwise be deleted and made again forever.
 """
 
 from collections.abc import Iterable
@@ -115,10 +116,10 @@ def warnings_of(errors: Iterable[FleetError]) -> tuple[LaunchWarning, ...]:
     return ()
 
 
-def outcome(errors: tuple[FleetError, ...]) -> NoCapacity | LaunchRefused:
-    """The outcome of a fleet that launched nothing (AWS-90)."""
+def outcome(errors: tuple[FleetError, ...], *, remembered: bool) -> NoCapacity | LaunchRefused:
+    """The outcome of a fleet that launched nothing (AWS-90). `remembered`: whether anything is known as short now."""
     text = "; ".join(dict.fromkeys(f"{error.code}: {error.message}" for error in errors))
-    if all(error.code in UNFULFILLABLE or error.code == SPOT_ROLE for error in errors):
+    if remembered and all(error.code in UNFULFILLABLE or error.code == SPOT_ROLE for error in errors):
         text = f"creating instance, insufficient capacity, with fleet error(s), {text}"
         return NoCapacity(message=text, warnings=warnings_of(errors))
     reason = reason_for((error.code, error.message) for error in errors)
@@ -127,6 +128,5 @@ def outcome(errors: tuple[FleetError, ...]) -> NoCapacity | LaunchRefused:
 
 def message_for(errors: Iterable[FleetError]) -> str:
     """For people: the meaning of a bare code."""
-    return "creating instance, with fleet error(s), " + "; ".join(
-        dict.fromkeys(f"{error.code}: {error.message}" for error in errors)
-    )
+    texts = dict.fromkeys(f"{error.code}: {error.message}" for error in errors)
+    return "creating instance, with fleet error(s), " + ("; ".join(texts) or "none, and no instance")

@@ -144,10 +144,10 @@ class Launcher:
         errors = read_errors(answer)
         placement = await self._offerings.sources.groups.of_class(attempt.node_class)
         group = "" if placement is None else placement.id
-        await self._remember(attempt, errors, group_scope(group, attempt.launch.fleet.partition or ""))
+        remembered = await self._remember(attempt, errors, group_scope(group, attempt.launch.fleet.partition or ""))
         launched = launched_instance(answer)
         if launched is None:
-            return outcome(errors)
+            return outcome(errors, remembered=remembered)
         if core.ASKS_AGAIN in attempt.claim.annotations:
             await self._sells_again(attempt, launched, group)
         return replace(await self._instance(attempt, launched), warnings=warnings_of(errors))
@@ -164,14 +164,16 @@ class Launcher:
         for shortage in (*(replace(sold, scope=each) for each in scopes), Shortage(capacity_type=sold.capacity_type)):
             await self._offerings.sources.shortages.forget(shortage)
 
-    async def _remember(self, attempt: LaunchAttempt, errors: tuple[FleetError, ...], group: str) -> None:
-        """Keep what ran short, in this scope of a placement group, before anything is planned again (AWS-89)."""
+    async def _remember(self, attempt: LaunchAttempt, errors: tuple[FleetError, ...], group: str) -> bool:
+        """Keep what ran short, in this scope of a placement group, before anything is planned again (AWS-89). Whether
+        there was anything."""
         capacity_type, sources = attempt.launch.fleet.capacity_type, self._offerings.sources
         for error in errors:
             place = {"zone": error.zone, "zone_id": attempt.node_class.zone_ids.get(error.zone, "")}
             labels = {**place, "capacity_type": capacity_type, "reason": error.code}
             count("cloudprovider_instance_launch_failures_total", labels)
-        await sources.shortages.remember(shortages_of(errors, capacity_type, group))
+        found = shortages_of(errors, capacity_type, group)
+        await sources.shortages.remember(found)
         if capacity_type == core.CAPACITY_RESERVED:
             groups = [self._group(attempt.launch, error) for error in errors if _is_of_reservation(error)]
             full = {group.terms.reservation_id for group in groups if group is not None}
@@ -180,6 +182,8 @@ class Launcher:
                 sources.reservations.exhausted(each)
             short = [Shortage(capacity_type=core.CAPACITY_RESERVED, scope=each) for each in exhausted]
             await sources.shortages.remember(short, _RESERVED_SECONDS)
+            found.update(short)
+        return bool(found)
 
     def _group(self, launch: FrozenLaunch, said: FleetError | FleetInstance) -> LaunchGroup | None:
         """The group that an answer is about: a launch has one for each type and zone (AWS-156). If the answer lacks

@@ -22,7 +22,7 @@ from dovetail.adapters.aws.launch.frozen_launch import (
     write_launch,
 )
 from dovetail.adapters.aws.launch.launch_terms import FleetTerms, LaunchTerms, reserved_amounts
-from dovetail.adapters.aws.launch.selection import FleetChoice, SuitableTypes, choose, suitable_types
+from dovetail.adapters.aws.launch.selection import FILTERED, FleetChoice, SuitableTypes, choose, suitable_types
 from dovetail.adapters.aws.launch.template_maker import TemplateMaker, TemplateNames
 from dovetail.adapters.aws.node_class.node_class import Image, NodeClass, NodeClasses, UnreadableClass, image_for
 from dovetail.adapters.aws.resources.placement_groups import PlacementGroup
@@ -120,8 +120,8 @@ class LaunchPreparer:
         else:
             search = self._search(node_class, claim, offered, images)
         choice = choose(claim, search.suitable[claim.requirements], strict_min_values=strict)
-        if isinstance(choice, NoCapacity):
-            return LaunchRefused(reason="LaunchFailed", message=NO_IMAGE) if _lack_images(claim, offered) else choice
+        if not isinstance(choice, FleetChoice):
+            return _why_none(claim, offered, choice)
         places = self._places(node_class, choice)
         prices = _by_terms(search, claim, choice, places)
         if prices is None:
@@ -268,13 +268,28 @@ def usable_class(classes: NodeClasses, claim: NodeClaim) -> NodeClass | NoCapaci
     return found
 
 
-def _lack_images(claim: NodeClaim, offered: Iterable[OfferedType]) -> bool:
-    """Whether no image starts on any type that the claim allows. That is no shortage, which the next claim would meet
-    elsewhere: the claim stays and says so."""
+def _why_none(
+    claim: NodeClaim, offered: Iterable[OfferedType], found: NoCapacity | LaunchRefused
+) -> NoCapacity | LaunchRefused:
+    """No capacity only if something is short that will be for sale again: planners see that, and the next claim goes
+    elsewhere. With anything else it would meet the same at once: the claim stays and says so."""
     wanted = from_expressions(claim.requirements)
-    allowed = (each.sized.has_image for each in offered if not conflicts(each.sized.requirements, wanted))
-    first = next(allowed, None)  # of hundreds, nearly always one with an image
-    return first is False and not any(allowed)
+    allowed = [each for each in offered if not conflicts(each.sized.requirements, wanted)]
+    if allowed and not any(each.sized.has_image for each in allowed):
+        return LaunchRefused(reason="LaunchFailed", message=NO_IMAGE)
+    reopened = suitable_types(claim.requirements, map(_reopened, allowed))
+    if isinstance(found, LaunchRefused) or isinstance(choose(claim, reopened, strict_min_values=False), FleetChoice):
+        return found
+    return LaunchRefused(reason=FILTERED, message="no instance type on offer has what the NodeClaim requires")
+
+
+def _reopened(each: OfferedType) -> OfferedType:
+    """As if nothing were short."""
+    offerings = tuple(
+        replace(o, available=True) if kind.reservation or o.short_until or o.closed or o.unpriced else o
+        for kind, o in zip(each.kinds, each.type.offerings, strict=True)
+    )
+    return replace(each, type=replace(each.type, offerings=offerings))
 
 
 def _by_terms(

@@ -19,11 +19,11 @@ from dovetail.model.nodes import NodeClaim
 from dovetail.model.pods import Expression
 from dovetail.model.scheduling.requirements import RequirementSet, conflicts, from_expressions
 from dovetail.model.values.resources import Resources, fits, subtract
-from dovetail.ports.cloud import NoCapacity
+from dovetail.placement.min_values import minima_of, shortest_prefix
+from dovetail.ports.cloud import LaunchRefused, NoCapacity
 
 MOST_TYPES: Final = 60  # what CreateFleet takes well (AWS-81)
-_NOTHING: Final = "all requested instance types were unavailable during launch"
-_MINIMUM: Final = "minValues cannot be met by the instance types that are available"
+FILTERED: Final = "InstanceTypeFilteringFailed"  # upstream's reason
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,15 +94,23 @@ def suitable_types(requirements: Iterable[Expression], offered: Iterable[Offered
     )
 
 
-def choose(claim: NodeClaim, among: SuitableTypes, *, strict_min_values: bool) -> FleetChoice | NoCapacity:
+def choose(
+    claim: NodeClaim, among: SuitableTypes, *, strict_min_values: bool
+) -> FleetChoice | NoCapacity | LaunchRefused:
     """A choice, or why there is none."""
     wanted = from_expressions(claim.requirements)
-    has_minimum = any(requirement.min_values is not None for requirement in wanted.values())
-    options = _remaining(_large_enough(among.types, claim.requests), among, has_minimum=has_minimum)[:MOST_TYPES]
-    if not options:
-        return _no_capacity(_NOTHING)
-    if has_minimum and strict_min_values and not _meets_minimum(wanted, options):
-        return _no_capacity(_MINIMUM)
+    has_minimum = bool(minima_of(wanted))
+    found = _remaining(_large_enough(among.types, claim.requests), among, has_minimum=has_minimum)
+    if not found:
+        return NoCapacity(message="insufficient capacity, all requested instance types were unavailable during launch")
+    options = _most(found, wanted) if has_minimum else found[:MOST_TYPES]
+    _, short = shortest_prefix((option.sized.requirements for option in options), wanted)
+    if short and strict_min_values:
+        # No shortage: the claim stays and says so, as the next one would come to the same at once.
+        said = ", ".join(f"{key}: {count}" for key, count in short.items())
+        return LaunchRefused(
+            reason=FILTERED, message=f"minValues cannot be met by {MOST_TYPES} available instance types; found {said}"
+        )
     capacity_type = _capacity_type(options)
     of_type = [_only(option, lambda o: o.capacity_type == capacity_type) for option in options]
     tenancy = wanted.get(names.TENANCY)
@@ -113,8 +121,21 @@ def choose(claim: NodeClaim, among: SuitableTypes, *, strict_min_values: bool) -
     )
 
 
-def _no_capacity(cause: str) -> NoCapacity:
-    return NoCapacity(message=f"insufficient capacity, {cause}")
+def _most(options: list[LaunchOption], wanted: RequirementSet) -> list[LaunchOption]:
+    """The cheapest, but first those that bring a value which a minimum still lacks (AWS-81)."""
+    minima = minima_of(wanted)
+    found: dict[str, set[str]] = {key: set() for key in minima}
+    needed, others = [], []
+    for option in options:
+        brings = False
+        for key, values in found.items():
+            known = option.sized.requirements.get(key)
+            if known is not None and len(values) < minima[key]:
+                new = set(filter(wanted[key].has, known.values)) - values
+                values |= new
+                brings |= bool(new)
+        (needed if brings else others).append(option)
+    return sorted((needed + others)[:MOST_TYPES], key=_rank)
 
 
 def _large_enough(types: Iterable[SuitableType], requests: Resources) -> Iterator[SuitableType]:
@@ -233,20 +254,6 @@ def _affordable_spot(types: list[SuitableType]) -> list[LaunchOption]:
         return [each.option for each in types]
     kept = [_only(e.option, lambda o: o.capacity_type != core.CAPACITY_SPOT or o.price <= most) for e in types]
     return sorted([option for option in kept if option.offerings], key=_rank)
-
-
-def _meets_minimum(wanted: RequirementSet, options: list[LaunchOption]) -> bool:
-    for key, requirement in wanted.items():
-        if requirement.min_values is None:
-            continue
-        values: set[str] = set()
-        for option in options:
-            known = option.sized.requirements.get(key)
-            if known is not None and not known.complement:
-                values |= {value for value in known.values if requirement.has(value)}
-        if len(values) < requirement.min_values:
-            return False
-    return True
 
 
 def _capacity_type(options: Iterable[LaunchOption]) -> str:
