@@ -89,6 +89,22 @@ async def test_a_class_that_is_neither_changed_nor_due_costs_no_call(stage: Stag
     assert len(stage.server.calls(since=stage.since)) == before
 
 
+async def test_a_trial_template_that_somebody_has_deleted_is_made_again(stage: Stage) -> None:
+    """AWS-42: within the ten minutes for which it is known, and without a minute of not being ready."""
+    await stage.with_class()
+    (made,) = stage.calls("CreateLaunchTemplate")
+    name = made["input"]["LaunchTemplateName"]
+    await stage.adapter.calls.call("ec2", "DeleteLaunchTemplate", LaunchTemplateName=name)
+
+    await stage.with_class(context="another")
+
+    assert [call["input"]["LaunchTemplateName"] for call in stage.calls("CreateLaunchTemplate")] == [name, name]
+    assert stage.classes.condition("Ready")[0] == "True"
+    raw = stage.classes.objects["default"]
+    seen = {each["observedGeneration"] for each in raw["status"]["conditions"] if each["type"] == "Ready"}
+    assert seen == {raw["metadata"]["generation"]}
+
+
 async def test_a_class_is_validated_anew_when_it_resolves_to_other_things_and_not_for_its_selectors(
     stage: Stage,
 ) -> None:

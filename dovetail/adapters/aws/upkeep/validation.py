@@ -20,7 +20,7 @@ from typing import Final
 from dovetail.adapters.aws.calls import Calls
 from dovetail.adapters.aws.catalogue.offerings_cache import NoTypes, OfferingsCache
 from dovetail.adapters.aws.cluster import Cluster
-from dovetail.adapters.aws.failures import NOT_FOUND, UNAUTHORISED, Denied
+from dovetail.adapters.aws.failures import NOT_FOUND, TEMPLATE_MISSING, UNAUTHORISED, Denied
 from dovetail.adapters.aws.instance_types.capacity import formula_inputs
 from dovetail.adapters.aws.kubelet.kubelet_checks import formula_failure, kubelet_verdict
 from dovetail.adapters.aws.launch.launch_templates import LaunchTemplates
@@ -69,6 +69,10 @@ class _Remembered:
     fingerprint: str
     until: float
     verdict: Verdict
+
+
+class _TemplateGone(Retryable):
+    """The trial's launch template is not there, though it was a moment ago."""
 
 
 class Validation:
@@ -143,9 +147,16 @@ class Validation:
         except BadUserData as error:
             return false("UserDataInvalid", str(error))
         _show_size(node_class.name, user_data_bytes(trial.template.data))
-        return (
-            await self._make_template(trial) or await self._try_fleet(trial) or await self._try_instance(trial)
-        ) or true(c.VALIDATION)
+        try:
+            found = await self._tried(trial)
+        except _TemplateGone:
+            # Deleted by someone: made again, once, as for a launch.
+            self._templates.forget(trial.template.name)
+            found = await self._tried(trial)
+        return found or true(c.VALIDATION)
+
+    async def _tried(self, trial: _Trial) -> Verdict | None:
+        return await self._make_template(trial) or await self._try_fleet(trial) or await self._try_instance(trial)
 
     async def _trial(self, node_class: NodeClass, chosen: TrialType, tenancy: str) -> _Trial:
         sized = chosen.sized
@@ -233,7 +244,8 @@ class Validation:
     def _refused(self, operation: str, denied: Denied) -> Verdict:
         if denied.code in UNAUTHORISED:
             return _unauthorised(operation, denied)
-        raise Retryable(f"ec2:{operation} (dry run)", f"{denied.code}: {denied.message}")
+        failure = _TemplateGone if denied.code == TEMPLATE_MISSING else Retryable
+        raise failure(f"ec2:{operation} (dry run)", f"{denied.code}: {denied.message}")
 
 
 def _show_size(node_class: str, size: int) -> None:
