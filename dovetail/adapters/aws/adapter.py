@@ -114,7 +114,7 @@ class AwsAdapter:
         if not calls.region:
             raise Misconfigured("AWS_REGION", "not set, and no profile or instance metadata names a region")
         classes = NodeClasses(given.node_classes)
-        offerings = OfferingsCache(_sources(settings, given, calls), classes)
+        offerings = OfferingsCache(_sources(settings, given, calls), classes, clock)
         cluster = Cluster(calls, settings, given.cluster, given.server, clock)
         inventory = Inventory(calls, settings, clock, lambda: offerings.shifted)
         templates = LaunchTemplates(calls, clock)
@@ -166,9 +166,9 @@ class AwsAdapter:
         if not region.offered:
             raise Misconfigured("AWS_REGION", f"EC2 offers no instance types in any zone of {self.calls.region!r}")
         if self.settings.enable_zonal_shift:
-            self._shift(await ZonalShift(self.calls, self.settings.cluster, self.clock).zones())
+            self._shift(await ZonalShift(self.calls, self.settings.cluster).zones())
 
-    def _shift(self, zone_ids: frozenset[str]) -> None:
+    def _shift(self, zone_ids: dict[str, float]) -> None:
         self.offerings.shifted_ids = zone_ids
 
     @property
@@ -264,7 +264,7 @@ class AwsAdapter:
         self.running.append(supervised("aws prices", prices.run))
         self.running.append(supervised("aws instance types", sources.region_types.run))
         if self.settings.enable_zonal_shift:
-            shift = ZonalShift(self.calls, self.settings.cluster, self.clock)
+            shift = ZonalShift(self.calls, self.settings.cluster)
             self.running.append(supervised("aws zonal shift", partial(shift.run, self._shift)))
 
     async def close(self) -> None:

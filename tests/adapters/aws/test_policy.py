@@ -123,7 +123,7 @@ async def traffic(stage: Stage) -> set[str]:
     stage.server.control("POST", "sqs", {"body": "{}"})
     await interruptions.acknowledge([message.receipt for message in await interruptions.receive()])
     await interruptions.troubles()
-    await ZonalShift(stage.adapter.calls, "dovetail", stage.adapter.clock).zones()
+    await ZonalShift(stage.adapter.calls, "dovetail").zones()
     stage.classes.delete()
     await stage.upkeep.keep()
     return {f"{call['service']}:{call['op']}" for call in stage.server.calls(since=stage.since)}

@@ -61,7 +61,7 @@ async def test_a_worker_that_heeds_zonal_shifts_starts_under_the_shipped_policie
         stage.patch(zonalShift=[{"zoneId": "usw2-az1"}])
         await adapter.check()
 
-        assert adapter.offerings.shifted_ids == {"usw2-az1"}
+        assert adapter.offerings.shifted_ids.keys() == {"usw2-az1"}
 
 
 @pytest.mark.parametrize(

@@ -363,6 +363,21 @@ class TestZonalShift:
         ]
         assert zone["zone"] == "us-west-2a"
 
+    async def test_a_shift_ends_at_its_moment_although_nobody_is_asked_again(
+        self, scene: Scene, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """AWS-155: while the service is silent as well."""
+        scene.world(zonalShift=[{"zoneId": "usw2-az1", "endIn": 3600}, {"zoneId": "usw2-az1", "endIn": 60}])
+        scene.classes.apply()
+        await scene.adapter.check()
+        await scene.keep()
+        held = []
+        for later in (0, 3500, 3700):
+            monkeypatch.setattr(scene.adapter.offerings, "_clock", lambda later=later: time.time() + later)
+            held.append(scene.adapter.offerings.shifted)
+
+        assert held == [{"us-west-2a"}, {"us-west-2a"}, frozenset()]
+
     async def test_in_a_zone_that_is_shifted_away_from_nothing_is_offered_described_or_terminated(
         self, scene: Scene
     ) -> None:

@@ -3,7 +3,8 @@
 Without this, a single pool running short would cause 1,400 types to be sized again.
 """
 
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final, TypeVar
 
@@ -63,9 +64,9 @@ class _Offered:
 
 
 class OfferingsCache:
-    def __init__(self, sources: Sources, classes: NodeClasses) -> None:
-        self.sources, self._classes = sources, classes
-        self.shifted_ids: frozenset[str] = frozenset()  # zones that traffic is shifted away from (AWS-155)
+    def __init__(self, sources: Sources, classes: NodeClasses, clock: Callable[[], float] = time.time) -> None:
+        self.sources, self._classes, self._clock = sources, classes, clock
+        self.shifted_ids: Mapping[str, float] = {}  # zones that traffic is shifted away from, until when (AWS-155)
         self._sized: dict[str, _Sized] = {}
         self._offered: dict[str, _Offered] = {}
 
@@ -73,10 +74,12 @@ class OfferingsCache:
     def shifted(self) -> frozenset[str]:
         """The shifted zones by name. Shifts have ids, everything else here has names; the classes' subnets have
         both."""
-        if not self.shifted_ids:
+        now = self._clock()
+        shifted = {key for key, until in self.shifted_ids.items() if until > now}
+        if not shifted:
             return frozenset()
         known = (c.zone_ids for c in self._classes.every() if isinstance(c, NodeClass))
-        return frozenset(zone for ids in known for zone, key in ids.items() if key in self.shifted_ids)
+        return frozenset(zone for ids in known for zone, key in ids.items() if key in shifted)
 
     async def offered_types(self, node_class: NodeClass) -> tuple[OfferedType, ...]:
         """The types with their offerings as of now. Raises NoTypes."""

@@ -21,12 +21,13 @@ POLL_SECONDS: Final = 30.0
 
 
 class ZonalShift:
-    def __init__(self, calls: Calls, cluster: str, clock: Callable[[], float]) -> None:
-        self._calls, self._cluster, self._clock = calls, cluster, clock
+    def __init__(self, calls: Calls, cluster: str) -> None:
+        self._calls, self._cluster = calls, cluster
         self._arn = ""
 
-    async def zones(self) -> frozenset[str]:
-        """Ids of the zones with an applied shift that has not run out. Misconfigured if the cluster is unknown."""
+    async def zones(self) -> dict[str, float]:
+        """Ids of the zones with an applied shift, and when it ends: that counts also if the service is silent by then.
+        Misconfigured if the cluster is unknown."""
         if not self._arn:
             answer = await self._calls.call("eks", "DescribeCluster", name=self._cluster)
             self._arn = str(answer["cluster"]["arn"])
@@ -35,14 +36,10 @@ class ZonalShift:
             if found.code in NOT_FOUND:
                 raise Misconfigured("ENABLE_ZONAL_SHIFT", f"cluster {self._cluster} is not registered for zonal shifts")
             raise refusal("arc-zonal-shift:GetManagedResource", found)
-        return frozenset(shift["awayFrom"] for shift in found.get("zonalShifts") or () if self._holds(shift))
+        ends = ((_end(each), each["awayFrom"]) for each in found.get("zonalShifts") or () if _is_applied(each))
+        return {zone: end for end, zone in sorted(ends)}
 
-    def _holds(self, shift: Json) -> bool:
-        ends: Any = shift.get("expiryTime")
-        until = ends.timestamp() if isinstance(ends, datetime) else float("inf")
-        return shift.get("appliedStatus") == "APPLIED" and until > self._clock()
-
-    async def run(self, take: Callable[[frozenset[str]], object]) -> None:
+    async def run(self, take: Callable[[dict[str, float]], object]) -> None:
         """Look until cancelled, handing each answer to `take`."""
         while True:
             try:
@@ -50,3 +47,12 @@ class ZonalShift:
             except Failure as failure:
                 _log.warning("zonal shifts cannot be read: %s", failure)
             await asyncio.sleep(POLL_SECONDS)
+
+
+def _is_applied(shift: Json) -> bool:
+    return bool(shift.get("appliedStatus") == "APPLIED")
+
+
+def _end(shift: Json) -> float:
+    ends: Any = shift.get("expiryTime")
+    return ends.timestamp() if isinstance(ends, datetime) else float("inf")
