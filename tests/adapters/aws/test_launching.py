@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from dovetail.adapters.aws.launch.fleet_answers import outcome, read_errors
+from dovetail.adapters.aws.launch.fleet_answers import outcome, read_errors, shortages_of
 from dovetail.adapters.aws.launch.refusal_reasons import reason_for
 from dovetail.model import names
 from dovetail.model.nodes import NodeClaim
@@ -271,6 +271,17 @@ async def test_an_answer_with_neither_instances_nor_errors_is_no_shortage(ready:
         reason="LaunchFailed", message="creating instance, with fleet error(s), none, and no instance"
     )
     assert isinstance(await ready.adapter.cloud.find(claim_uid=claim.uid), Instance)
+
+
+@pytest.mark.parametrize("zone", ["", "us-west-2a"])
+def test_an_error_that_names_neither_type_nor_zone_is_no_shortage_of_everything(zone: str) -> None:
+    """AWS-89."""
+    overrides = {"InstanceType": "m5.large", "AvailabilityZone": zone} if zone else {}
+    said = {"ErrorCode": "UnfulfillableCapacity", "LaunchTemplateAndOverrides": {"Overrides": overrides}}
+
+    found = shortages_of(read_errors({"Errors": [said]}), "on-demand", "")
+
+    assert [(each.instance_type, each.zone) for each in found] == ([("m5.large", zone)] if zone else [])
 
 
 def test_a_shortage_of_which_nothing_is_remembered_is_a_reason_for_the_claim() -> None:

@@ -95,14 +95,17 @@ def launched_instance(answer: Json) -> FleetInstance | None:
 def shortages_of(errors: Iterable[FleetError], capacity_type: str, group: str) -> set[Shortage]:
     """What is not offered again for a while. A full subnet is short for this capacity type only, and what ran short in
     a placement group (`group_scope`, or "") for launches into it: a spread group is full with seven instances a zone,
-    when all others may launch there (AWS-73)."""
+    when all others may launch there (AWS-73). An error that names neither type nor zone is no shortage: without both
+    it would be one of everything."""
     found: set[Shortage] = set()
     for error in errors:
         if error.code == SPOT_ROLE:
             found.add(Shortage(capacity_type=core.CAPACITY_SPOT))
         if error.code == NO_ADDRESSES and error.subnet:
             found.add(Shortage(capacity_type=capacity_type, scope=error.subnet))
-        elif capacity_type != core.CAPACITY_RESERVED and error.code in UNFULFILLABLE:
+        elif capacity_type == core.CAPACITY_RESERVED or not (error.instance_type or error.zone):
+            continue
+        elif error.code in UNFULFILLABLE:
             pool = Shortage(capacity_type=capacity_type, instance_type=error.instance_type, zone=error.zone)
             found.add(replace(pool, scope=group))
     return found
