@@ -7,6 +7,7 @@ MOT-8), so insufficient capacity could not be tested with it at all.
 
 from math import inf
 from operator import itemgetter
+from typing import Final
 from uuid import uuid4
 
 from testbed.cloud.http.errors import AwsError
@@ -57,6 +58,9 @@ def _counts_priorities(work: Work, wanted: str) -> bool:
     return known.get(strategy, False) and work.world["fleetOrder"] == "strategy"
 
 
+MOST_CONFIGS: Final = 50  # FleetLaunchTemplateConfigListRequest of EC2's model
+
+
 class Fleet:
     """One CreateFleet request: its candidates in the order in which they are tried, and what came of them."""
 
@@ -77,7 +81,11 @@ class Fleet:
         AWS answers the template's id and version, also where the request gave its name."""
         reservation = f"r-{self.cloud.instances.next_number:017x}"
         found = []
-        for config in self.work.params.get("LaunchTemplateConfigs") or ():
+        configs = self.work.params.get("LaunchTemplateConfigs") or ()
+        if len(configs) > MOST_CONFIGS:
+            text = f"The request has {len(configs)} LaunchTemplateConfigs; the maximum is {MOST_CONFIGS}."
+            raise AwsError("InvalidParameterValue", text)
+        for config in configs:
             specification = config["LaunchTemplateSpecification"]
             template = self.cloud.templates.find(
                 specification.get("LaunchTemplateName"), specification.get("LaunchTemplateId")

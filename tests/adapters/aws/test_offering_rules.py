@@ -265,6 +265,20 @@ async def test_a_minimum_that_no_sixty_types_meet_is_a_reason_for_the_claim_and_
     assert stage.calls("CreateFleet") == []
 
 
+async def test_of_more_reservations_than_a_fleet_takes_templates_the_cheapest_are_asked_for(stage: Stage) -> None:
+    """AWS-83, AWS-88: each needs a template of its own, and EC2 refuses a fleet with more than fifty."""
+    known = await with_cheap_types(stage)
+    tags = {"team": "x"}
+    reserved = [{**OPEN, "id": f"cr-{n:03}", "type": name, "tags": tags} for n, name in enumerate(known[:54])]
+    stage.patch(reservations=reserved)
+    await stage.with_class(capacityReservationSelectorTerms=[{"tags": tags}])
+    stage.since = stage.server.control("GET", "ledger")["last"]
+
+    await stage.launched(a_claim(one_of("kubernetes.io/os", "linux"), any_kind(), amd64()))
+
+    assert types_asked_for(stage) == set(known[:50])
+
+
 async def test_no_type_on_offer_is_no_shortage_unless_something_is_short(stage: Stage) -> None:
     """AWS-90: nothing would be remembered, and the next claim would be made and deleted at once."""
     await stage.with_class()

@@ -6,6 +6,7 @@ written for an older spec is not ready, so that nothing is prepared from it.
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from heapq import nsmallest
 from typing import Final
 
 from dovetail.adapters.aws import names
@@ -36,6 +37,7 @@ from dovetail.model.rules.stable_images import BACK, OLD_IMAGES, images_of
 from dovetail.model.scheduling.requirements import conflicts, from_expressions
 from dovetail.ports.cloud import ClassNotReady, LaunchRefused, LaunchWarning, NoCapacity, Prepared
 
+MOST_GROUPS: Final = 50  # launch templates of one CreateFleet; every reservation needs one of its own
 NO_IMAGE: Final = "no instance types satisfy requirements of amis"
 
 _KEPT: Final = 16  # sets of requirements; some hundred types suit each
@@ -210,15 +212,19 @@ class LaunchPreparer:
         )
 
     def _groups(self, maker: TemplateMaker, chosen: _Chosen, places: Iterable[LaunchPlace]) -> tuple[LaunchGroup, ...]:
-        """The groups in a fixed order, so that the same launch is always the same text."""
+        """The groups in a fixed order, so that the same launch is always the same text; of more than a fleet takes,
+        those with the cheapest offerings."""
         numbers = {place.zone: number for number, place in enumerate(places)}
+        cheapest = nsmallest(
+            MOST_GROUPS, chosen.prices, lambda terms: (min(chosen.prices[terms].values()), repr(terms))
+        )
         return tuple(
             LaunchGroup(
                 template=self._names.name(maker, terms),
                 terms=terms,
                 overrides=_overrides(chosen.prices[terms], numbers),
             )
-            for terms in sorted(chosen.prices, key=repr)
+            for terms in sorted(cheapest, key=repr)
         )
 
 
