@@ -125,7 +125,8 @@ def _most(options: list[LaunchOption], wanted: RequirementSet) -> list[LaunchOpt
     """The cheapest, but first those that bring a value which a minimum still lacks (AWS-81)."""
     minima = minima_of(wanted)
     found: dict[str, set[str]] = {key: set() for key in minima}
-    needed, others = [], []
+    needed: list[LaunchOption] = []
+    others: list[LaunchOption] = []
     for option in options:
         brings = False
         for key, values in found.items():
