@@ -144,6 +144,7 @@ def snapshot_of(raw: ReadOnlyJson, now: float = RECORDED_AT) -> Snapshot:
         "namespaces": _named(raw.get("namespaces"), parse_namespace),
         "selector_sources": sources,
         "supported_node_classes": frozenset({("karpenter.test.sh", "TestNodeClass")}),
+        "stale": frozenset({"Node"}),  # a claim that has lost its Node is room, as for Karpenter (TRM-4)
     }
     snapshot = Snapshot(**fields)
     return Snapshot(**fields, disrupting=_disrupting(raw, snapshot))

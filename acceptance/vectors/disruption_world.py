@@ -91,6 +91,7 @@ def snapshot(given: ReadOnlyJson) -> Snapshot:
         leaving=frozenset(claim_of.get(name, name) for name in leaving),
         buffer_pods=given.get("bufferPods") or {},
         supported_node_classes=MANAGED,
+        stale=frozenset({"Node"}),  # or a claim that has lost its Node would be no room, as it is for Karpenter (TRM-4)
     )
 
 
