@@ -128,25 +128,33 @@ def _useless_to_buffers(
     virtual pods, by the buffer's UID. Those that a person or a disruption has closed say nothing."""
     asking = {buffer_uid(pod): pod for pod in pods if is_virtual(pod)}
     found: Counter[str] = Counter()
-    used = used_claims(snapshot, on_node) if asking else frozenset[str]()
-    resumed = {pool.name: resumed_at(pool) for pool in snapshot.pools.values()} if asking else {}
-    for claim in snapshot.claims.values() if asking else ():
+    if not asking:
+        return found
+    counts_again = _made_since_resumed(snapshot)
+    for claim in snapshot.claims.values():
         planned = planned_for(claim.annotations.get(names.PLANNED_BUFFERS, "")).keys() & asking.keys()
-        if not planned or claim.name in used or claim.deleting_since is not None or names.OWNER in claim.annotations:
+        up = up_for(claim, snapshot.now)
+        if not planned or up is None or not BINDING_SECONDS <= up <= REMEMBERED_SECONDS or not counts_again(claim):
             continue
         node = snapshot.pairing.node_of(claim)
-        begun = resumed.get(claim.labels.get(names.NODE_POOL, ""), 0.0)
-        ready = node.condition("Ready") if node is not None else None
-        if node is None or node.unschedulable or ready is None or ready.status != "True" or claim.created < begun:
+        if claim.deleting_since is not None or names.OWNER in claim.annotations or node is None or node.unschedulable:
             continue
-        if _has_come_up(claim, snapshot.now) and not _has_stood_for_long(claim, snapshot.now):
+        ready = node.condition(names.READY)
+        if ready is not None and ready.status == "True" and not _is_used(on_node.get(node.name, ())):
             found.update(uid for uid in planned if not takes(node.name, asking[uid]))
     return found
 
 
-def _has_come_up(claim: NodeClaim, now: float) -> bool:
+def _made_since_resumed(snapshot: Snapshot) -> Callable[[NodeClaim], bool]:
+    """Whether a claim was made since its NodePool was last resumed."""
+    resumed = {pool.name: resumed_at(pool) for pool in snapshot.pools.values()}
+    return lambda claim: claim.created >= resumed.get(claim.labels.get(names.NODE_POOL, ""), 0.0)
+
+
+def up_for(claim: NodeClaim, now: float) -> float | None:
+    """For how many seconds it has been initialised; None: it is not."""
     initialized = claim.condition(names.INITIALIZED_CONDITION)
-    return initialized is not None and initialized.status == "True" and now - initialized.changed >= BINDING_SECONDS
+    return now - initialized.changed if initialized is not None and initialized.status == "True" else None
 
 
 def _by_pod(snapshot: Snapshot, asking: Mapping[str, Pod]) -> dict[str, list[NodeClaim]]:
@@ -154,12 +162,12 @@ def _by_pod(snapshot: Snapshot, asking: Mapping[str, Pod]) -> dict[str, list[Nod
     found: dict[str, list[NodeClaim]] = {}
     if not asking:
         return found
-    resumed = {pool.name: resumed_at(pool) for pool in snapshot.pools.values()}
+    counts_again = _made_since_resumed(snapshot)
     for claim in snapshot.claims.values():
         here = [uid for uid in planned_pods(claim) if uid in asking]  # none for most claims of a large cluster
-        if not here or _has_stood_for_long(claim, snapshot.now) or not had_its_chance(claim):
+        if not here or not had_its_chance(claim) or not counts_again(claim):
             continue
-        if claim.created < resumed.get(claim.labels.get(names.NODE_POOL, ""), 0.0):
+        if (up_for(claim, snapshot.now) or 0.0) > REMEMBERED_SECONDS:
             continue
         for uid in here:
             found.setdefault(uid, []).append(claim)
@@ -184,26 +192,19 @@ def had_its_chance(claim: NodeClaim) -> bool:
     """
     if claim.deleting_since is None or names.OWNER in claim.annotations:
         return True
-    initialized = claim.condition(names.INITIALIZED_CONDITION)
-    if initialized is not None and initialized.status == "True":
-        return claim.deleting_since - initialized.changed >= BINDING_SECONDS
-    return claim.deleting_since - claim.created >= JOINING_SECONDS
-
-
-def _has_stood_for_long(claim: NodeClaim, now: float) -> bool:
-    initialized = claim.condition(names.INITIALIZED_CONDITION)
-    return initialized is not None and initialized.status == "True" and now - initialized.changed > REMEMBERED_SECONDS
+    up = up_for(claim, claim.deleting_since)
+    return claim.deleting_since - claim.created >= JOINING_SECONDS if up is None else up >= BINDING_SECONDS
 
 
 def may_become_its_node(claim: NodeClaim, pod: Pod, now: float) -> bool:
     """Whether the pod may still run there later. A pod that runs on a leaving node follows when it is evicted."""
     if claim.deleting_since is not None:
         return False
-    initialized = claim.condition(names.INITIALIZED_CONDITION)
-    if pod.node_name or initialized is None or initialized.status != "True":
+    up = up_for(claim, now)
+    if pod.node_name or up is None:
         return True
     kept = bool(pod.nominated_node) and pod.nominated_node == claim.node_name and keeps_place(claim, pod.uid)
-    return now - initialized.changed < (KEPT_SECONDS if kept else BINDING_SECONDS)
+    return up < (KEPT_SECONDS if kept else BINDING_SECONDS)
 
 
 def _has_lost_its_room(
@@ -273,5 +274,9 @@ def used_claims(snapshot: Snapshot, on_node: Mapping[str, Iterable[Pod]]) -> fro
         claim.name
         for claim in snapshot.claims.values()
         if (node := snapshot.pairing.node_of(claim) if claim.provider_id else None) is not None
-        and any(is_active(p) and not (is_daemon(p) or is_mirror(p)) for p in on_node.get(node.name, ()))
+        and _is_used(on_node.get(node.name, ()))
     )
+
+
+def _is_used(pods: Iterable[Pod]) -> bool:
+    return any(is_active(p) and not (is_daemon(p) or is_mirror(p)) for p in pods)

@@ -26,7 +26,7 @@ from dovetail.model.remembered.unused_launches import (
 from dovetail.model.rules.pod_rules import is_active
 from dovetail.model.scheduling.requirements import from_expressions
 from dovetail.model.snapshot import Snapshot
-from dovetail.placement.earlier_claims import JOINING_SECONDS, lacks_what_pods_ask_for, used_claims
+from dovetail.placement.earlier_claims import JOINING_SECONDS, lacks_what_pods_ask_for, up_for, used_claims
 from dovetail.placement.prices import worst_launch_price
 
 LACKING_AFTER: Final = 900.0  # a device's driver is built on some nodes
@@ -117,8 +117,8 @@ def _is_pending(pod: Pod | None) -> bool:
 def _stands_unused(claim: NodeClaim, now: float) -> bool:
     if lacks_what_pods_ask_for(claim):
         return now - claim.created > LACKING_AFTER
-    initialized = claim.condition(names.INITIALIZED_CONDITION)
-    return initialized is not None and initialized.status == "True" and now - initialized.changed > UNUSED_AFTER
+    up = up_for(claim, now)
+    return up is not None and up > UNUSED_AFTER
 
 
 def _dollars(claim: NodeClaim, catalogues: Mapping[str, Catalogue], well_known: frozenset[str]) -> float:
