@@ -32,7 +32,7 @@ from dovetail.messages.writes import claim_write
 from dovetail.model import names
 from dovetail.model.nodes import Node, NodeClaim
 from dovetail.model.permission.beginnings import Cause
-from dovetail.model.reasons.endings import BY_OTHERS_WORDS, OF_REASONS
+from dovetail.model.reasons.endings import BY_OTHERS_WORDS, CLOCKS_APART, OF_REASONS
 from dovetail.model.snapshot import Snapshot
 from dovetail.ports.cloud import Cloud
 from dovetail.ports.failures import Refused
@@ -49,9 +49,6 @@ VOLUNTARY: Final = {
 
 # GCR-15: whose pods are not waited for. By the reason, which is judged here: who asks for the step could say it of any.
 AT_ONCE: Final = frozenset({"unhealthy"})
-
-# Workers whose clocks are further apart take no steps: what one of them finds expired is nearly so for each other one.
-CLOCKS_APART: Final = 30.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -65,7 +65,9 @@ INTERRUPTIONS: Final = frozenset(
 )
 BY_OTHERS_WORDS: Final = "by hand or by another program"
 MOST_WORDS: Final = 300
-CLOCKS_APART: Final = 30.0  # of the processes that write when a departure began and when the cloud warned
+# Workers whose clocks are further apart take no steps: what one of them finds expired, or warned of before a departure,
+# is nearly so for each other one.
+CLOCKS_APART: Final = 30.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
