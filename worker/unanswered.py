@@ -32,6 +32,7 @@ from dovetail.connection.presence import TemporalPresence
 from dovetail.lifecycle.unfinished import leaving_unowned
 from dovetail.messages.workflow_ids import caretaker_id, claim_owner_id, scheduler_id
 from dovetail.model.objects.watched_kinds import FLEET, PLACEMENT
+from dovetail.model.values.backoff import Backoff
 from dovetail.placement.triggers import leaving_uids, pending_uids, unpromised
 from dovetail.ports.cloud import Catalogues
 from dovetail.ports.failures import Failure
@@ -44,7 +45,7 @@ LOOK_SHARE: Final = 20.0  # a look at many pods comes rarer: it takes a twentiet
 UNANSWERED_SECONDS: Final = 3.0
 SILENT_SECONDS: Final = 5.0  # of a wait that is at work, and then says so every two seconds
 POKE_SECONDS: Final = 5.0  # between two pokes of this process, at least
-LONGEST_SECONDS: Final = 900.0  # between two pokes for the same one
+POKES: Final = Backoff(first=2 * POKE_SECONDS, longest=900.0)  # between two for the same one
 OWNERS_AT_ONCE: Final = 10  # that one look asks for
 
 _log = logging.getLogger(__name__)
@@ -164,7 +165,7 @@ class Doubt:
         self._holder = None
         for one in self._due(now):
             one.pokes += 1
-            one.due = now + min(POKE_SECONDS * 2.0 ** min(one.pokes, 10), LONGEST_SECONDS)
+            one.due = now + POKES.pause(one.pokes)
 
     def _due(self, now: float) -> list[_Waiting]:
         return [one for one in self._waiting.values() if not one.settled and now >= one.due]

@@ -17,10 +17,10 @@ from dataclasses import dataclass
 from temporalio import workflow
 from temporalio.exceptions import ActivityError, ChildWorkflowError, FailureError, is_cancelled_exception
 
+from dovetail.model.values.backoff import Backoff
 from dovetail.workflows.waits import Waits
 
-FIRST_PAUSE_SECONDS = 5.0
-LONGEST_PAUSE_SECONDS = 60.0
+PAUSES = Backoff(first=5.0, longest=60.0)
 
 Turn = Callable[[], Awaitable[None]]
 
@@ -36,7 +36,7 @@ class Trouble:
     @property
     def pause(self) -> float:
         """Seconds until the next turn."""
-        return min(FIRST_PAUSE_SECONDS * 2.0 ** min(self.times - 1, 10), LONGEST_PAUSE_SECONDS)
+        return PAUSES.pause(self.times)
 
 
 class Loops:

@@ -33,6 +33,7 @@ from dovetail.background.supervised import stop, supervised
 from dovetail.messages.interruptions import AnswerInput, Interruption
 from dovetail.messages.workflow_ids import interruptions_id, task_queue
 from dovetail.messages.workflow_types import ANSWER_INTERRUPTION
+from dovetail.model.values.backoff import Backoff
 from dovetail.ports.failures import Failure, least_wait
 from dovetail.ports.interruptions import Interruptions, Message
 
@@ -46,8 +47,7 @@ CHECK_SECONDS = 60.0  # AWS-136
 BATCHES_AT_ONCE = 10  # of ten messages each
 WARNINGS_OF_AN_ANSWER = 200  # one message about an outage may name thousands of instances
 START_SECONDS = 5.0  # for Temporal to take an answer; then it is given at once
-_FIRST_PAUSE = 0.1
-_LONGEST_PAUSE = 10.0
+_PAUSES = Backoff(first=0.1, longest=10.0)
 _EMPTY_PAUSE = 1.0
 
 
@@ -77,26 +77,26 @@ class WarningReader:
             reading.cancel()
 
     async def _read(self, goes_on: GoesOn, batches: asyncio.TaskGroup) -> None:
-        slots, pause = asyncio.Semaphore(BATCHES_AT_ONCE), _FIRST_PAUSE
+        slots, pause = asyncio.Semaphore(BATCHES_AT_ONCE), _PAUSES.first
         clock = asyncio.get_running_loop().time
         while goes_on():
             began = clock()
             progressed()
             try:
                 messages = await self.interruptions.receive()
-                pause = _FIRST_PAUSE
+                pause = _PAUSES.first
                 looked()
                 part_works(READING)
             except Failure as failure:
                 _log.warning("the queue of warnings cannot be read: %s", failure)
                 part_failed(READING, failure)
                 await asyncio.sleep(least_wait(failure) or pause)
-                pause = min(pause * 2, _LONGEST_PAUSE)
+                pause = _PAUSES.after(pause)
                 continue
             if messages:
                 await slots.acquire()
                 batches.create_task(self._answer(messages, slots))
-            elif clock() - began < _FIRST_PAUSE:
+            elif clock() - began < _PAUSES.first:
                 await asyncio.sleep(_EMPTY_PAUSE)  # the queue does not wait for messages, as it is asked to
 
     async def _answer(self, messages: tuple[Message, ...], slots: asyncio.Semaphore) -> None:

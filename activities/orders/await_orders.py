@@ -30,6 +30,7 @@ from dovetail.messages.workflow_types import LAUNCH_NODE, RELEASE_NODE, TERMINAT
 from dovetail.model.objects.watched_kinds import FLEET, NODES_AND_STANDING_CLAIMS
 from dovetail.model.rules.pod_rules import is_reschedulable
 from dovetail.model.snapshot import Snapshot
+from dovetail.model.values.backoff import Backoff
 
 READS = FLEET
 
@@ -37,9 +38,8 @@ RETURN_SECONDS = 3600.0
 APPEAR_SECONDS = 1.0  # a missing owner is given this long
 QUIET_SECONDS = 0.2
 ORDERS_AT_ONCE = 50  # 6 events each: a look returns at most this many
-REPEAT_SECONDS = 20.0  # until an order that is still needed is handed out once more
+REPEATS = Backoff(first=20.0, longest=900.0)  # until an order that is still needed is handed out once more
 OFTEN = 3  # handed out as often as this, it is repeated less and less often: what fails then is for a person to mend
-LONGEST_REPEAT_SECONDS = 900.0
 
 
 Wanted = tuple[str, str]  # a workflow id, and the type that should run under it ("": any)
@@ -65,7 +65,7 @@ class _Handed:
     @property
     def again(self) -> float:
         """When to hand it out once more, if it is still needed."""
-        return self.at + min(REPEAT_SECONDS * 2.0 ** min(max(self.times - OFTEN, 0), 10), LONGEST_REPEAT_SECONDS)
+        return self.at + REPEATS.pause(self.times - OFTEN + 1)
 
 
 class AwaitOrders:

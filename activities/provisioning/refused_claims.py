@@ -19,13 +19,13 @@ from dovetail.messages.type_lists import TypeLists
 from dovetail.model import names
 from dovetail.model.pods import Pod
 from dovetail.model.pools import NodePool
+from dovetail.model.values.backoff import Backoff
 from dovetail.model.values.quoting import one_line
 from dovetail.notices.claim_refusals import refused_words
 from dovetail.ports.failures import Permanent
 from dovetail.ports.objects import NodeClaims
 
-FIRST_SECONDS: Final = 10.0
-LONGEST_SECONDS: Final = 60.0
+PAUSES: Final = Backoff(first=10.0, longest=60.0)
 MOST_REMEMBERED: Final = 200  # pods with their refusals, 600 bytes each where all differ
 MOST_ASKS: Final = 64  # in one pass; what is not divided by then stays together until it is asked again
 
@@ -56,7 +56,7 @@ class RefusedClaims:
     pools: dict[str, str] = field(default_factory=dict)  # pool -> why it gets no claim for any pod
     waiting: dict[str, str] = field(default_factory=dict)  # pod -> such a pool
     alone: dict[str, dict[str, str]] = field(default_factory=dict)  # pod -> pool -> why it gets none for this pod
-    pause: float = FIRST_SECONDS
+    pause: float = PAUSES.first
     again: float = 0.0
     rests_until: float = 0.0  # a claim was refused that its dry run had let through: nothing doubtful goes before
     _passed: set[str] = field(default_factory=set)
@@ -72,7 +72,7 @@ class RefusedClaims:
         asked, self.pods = self.pods, frozenset(request.refused_pods)
         if self.pods & self._passed:
             self.rests_until = self.now() + self.pause
-            self.pause = min(self.pause * 2, LONGEST_SECONDS)
+            self.pause = PAUSES.after(self.pause)
         self._passed.clear()
         return self.pods - asked if self.now() >= self.rests_until else frozenset()
 
@@ -110,11 +110,11 @@ class RefusedClaims:
         """Test, after a pause, whether what was refused still is. One pod is tested for all that request the same."""
         self._asks = 0
         if not self.count():
-            self.pause, self.again = FIRST_SECONDS, 0.0
+            self.pause, self.again = PAUSES.first, 0.0
         if self.now() < self.again or not self.count():
             return
         self.pools.clear()
-        self.pause = min(self.pause * 2, LONGEST_SECONDS)
+        self.pause = PAUSES.after(self.pause)
         self.again = self.now() + self.pause
         alike: dict[object, list[str]] = {}
         for uid in self.alone:

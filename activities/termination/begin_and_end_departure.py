@@ -45,7 +45,7 @@ from dovetail.telemetry.metrics.karpenters.lifecycle import claim_terminated, no
 from dovetail.termination.deadline import deadline_of, deadline_to_write
 from dovetail.termination.evictions import plan_evictions
 from dovetail.termination.leaving import finalizers_left, held_words, leaving_labels, leaving_taints, tainted_since
-from dovetail.termination.timing import pause_while_held
+from dovetail.termination.timing import HELD_LOOKS
 
 FORCEFUL = "Forceful Termination"  # TRM-29: deleted, and no disruption of ours says why
 
@@ -140,7 +140,7 @@ class BeginAndEndDeparture:
         if held:
             attempt = activity.info().attempt if activity.in_activity() else 1
             raise NodesHeld(
-                f"NodeClaim/{ref.name}", f"it stays until its Node is gone: {held}", pause_while_held(attempt)
+                f"NodeClaim/{ref.name}", f"it stays until its Node is gone: {held}", HELD_LOOKS.pause(attempt)
             )
         if self.unused is not None:
             await self.unused.remember(claim)

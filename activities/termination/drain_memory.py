@@ -99,7 +99,8 @@ class DrainMemory:
 
     def note(self, pod: Pod, outcome: EvictionOutcome, now: float) -> None:
         """Note why the pod stays. Its pause doubles each time (TRM-26)."""
-        pause = min(timing.LONGEST_PAUSE, self.pauses.get(pod.uid, timing.FIRST_PAUSE / 2) * 2)
+        last = self.pauses.get(pod.uid)
+        pause = timing.EVICTION_PAUSES.first if last is None else timing.EVICTION_PAUSES.after(last)
         if outcome.accepted:
             pause = timing.ACCEPTED_PAUSE
             self.accepted.add(pod.uid)
@@ -111,7 +112,7 @@ class DrainMemory:
     def pause(self, now: float) -> float:
         """Until the next pod is due or the minimum time is over, but no longer than until the next look."""
         due = [moment - now for moment in (*self.next_try.values(), self.minimum_over) if moment > now]
-        return max(timing.FIRST_PAUSE, min([longest_pause(now - self.started), *due]))
+        return max(timing.EVICTION_PAUSES.first, min([longest_pause(now - self.started), *due]))
 
     def describe(self, evictions: Mapping[str, Evictions]) -> str:
         """What holds the node: "3 pods left: web/a (a PDB blocks), web/b (terminating) and 1 more"."""

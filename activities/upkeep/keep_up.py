@@ -22,6 +22,7 @@ from dovetail.activities.upkeep.questions import MetricQuestions
 from dovetail.background.supervised import stop, supervised
 from dovetail.model.objects.watched_kinds import FLEET, OVERLAYS
 from dovetail.model.snapshot import Snapshot
+from dovetail.model.values.backoff import Backoff
 from dovetail.ports.cloud import NodeClassUpkeep
 from dovetail.ports.failures import Conflict, Failure
 
@@ -30,8 +31,7 @@ _log = logging.getLogger(__name__)
 READS = FLEET | OVERLAYS
 
 RETURN_SECONDS = 3600.0
-AGAIN_SECONDS = 2.0  # after a write that failed, although nothing else changes; twice as long each time
-LONGEST_AGAIN_SECONDS = 60.0
+AGAIN = Backoff(first=2.0, longest=60.0)  # after looks with a failure, although nothing else changes
 CLASSES_SECONDS = 5.0  # until NodeClasses are looked at again after a failure
 QUIET_SECONDS = 0.2  # changes come in bursts
 AT_ONCE = 20
@@ -96,7 +96,7 @@ class KeepUp:
             quiet = quiet_after(time.thread_time() - began, QUIET_SECONDS)
             wrote, all_well, again = await self.carried_out(looks)
             failed = 0 if all_well else failed + 1
-            soon = None if all_well else self.now() + again_after(failed)
+            soon = None if all_well else self.now() + AGAIN.pause(failed)
             wake = earliest(until, again, soon) or until
             report(f"wrote {wrote} objects, look again at the latest in {max(wake - self.now(), 0):.0f} s")
             await self._sleep(sleep.until_changed(revision, wake - self.now(), quiet))
@@ -124,11 +124,6 @@ class KeepUp:
         wrote = await _carry_out(writes)
         all_well = wrote == len(writes) and len(found) == len(looks)
         return wrote, all_well, earliest(*[look.again for look in found])
-
-
-def again_after(failed: int) -> float:
-    """Until the next look although nothing changes, after so many looks in a row with a failure."""
-    return min(AGAIN_SECONDS * 2.0 ** min(failed - 1, 10), LONGEST_AGAIN_SECONDS)
 
 
 async def looked(tasks: Sequence[UpkeepTask], snapshot: Snapshot) -> list[Look[Write] | None]:

@@ -18,12 +18,12 @@ from dataclasses import dataclass
 from time import monotonic
 from typing import Final
 
+from dovetail.model.values.backoff import Backoff
 from dovetail.telemetry.metrics.ours.background import task_failed
 
 _log = logging.getLogger(__name__)
 
-FIRST_PAUSE: Final = 1.0
-LONGEST_PAUSE: Final = 60.0
+PAUSES: Final = Backoff(first=1.0, longest=60.0)
 WELL_SECONDS: Final = 300.0  # a task that has run for this long without a failure is well, and its pause is short again
 
 Work = Callable[[], Awaitable[None]]
@@ -77,7 +77,7 @@ def task_troubles() -> tuple[str, ...]:
 
 
 async def _keep_running(health: TaskHealth, work: Work, pause: Pause) -> None:
-    seconds = FIRST_PAUSE
+    seconds = PAUSES.first
     try:
         while True:
             began = monotonic()
@@ -87,9 +87,9 @@ async def _keep_running(health: TaskHealth, work: Work, pause: Pause) -> None:
             except Exception as error:
                 _note(health, error)
             if health.failed_at - began >= WELL_SECONDS:
-                seconds = FIRST_PAUSE
+                seconds = PAUSES.first
             await pause(seconds)
-            seconds = min(seconds * 2, LONGEST_PAUSE)
+            seconds = PAUSES.after(seconds)
     finally:
         health.ended = True
 

@@ -12,10 +12,10 @@ from dovetail.model.places.placements import Reason
 from dovetail.model.pools import NodePool
 from dovetail.model.remembered.unused_launches import Stop, remembered_launches, stop_of
 from dovetail.model.snapshot import Snapshot
+from dovetail.model.values.backoff import Backoff
 from dovetail.model.values.time import format_time, time_or_none
 
-FIRST_REST: Final = 300.0  # seconds until one more launch is tried; doubled after each that comes to nothing
-MOST_DOUBLED: Final = 3
+RESTS: Final = Backoff(first=300.0, longest=2400.0)  # until one more launch is tried, after each that comes to nothing
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,7 +66,7 @@ def next_trial(snapshot: Snapshot, pool: NodePool, stop: Stop) -> float:
         return inf
     ended = [launch.at for launch in remembered_launches(pool, snapshot.now) if launch.claim not in snapshot.claims]
     in_vain = [at for at in (*ended, *(claim.created for claim in tried)) if at > since]
-    return max((since, *in_vain)) + FIRST_REST * 2.0 ** min(len(in_vain), MOST_DOUBLED)
+    return max((since, *in_vain)) + RESTS.pause(len(in_vain) + 1)
 
 
 def trials(snapshot: Snapshot, pool: NodePool) -> tuple[NodeClaim, ...]:

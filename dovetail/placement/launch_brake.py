@@ -20,7 +20,7 @@ from dovetail.model.remembered.unused_launches import stop_of, whose_pods
 from dovetail.model.snapshot import Snapshot
 from dovetail.model.values.time import format_time
 from dovetail.placement.earlier_claims import used_claims
-from dovetail.placement.held_pools import FIRST_REST, MOST_DOUBLED, trials
+from dovetail.placement.held_pools import RESTS, trials
 from dovetail.placement.settings import BrakeSettings, PlacementSettings
 from dovetail.placement.unexplained_launches import Launch, launches_of
 
@@ -127,7 +127,7 @@ def _held(groups: Mapping[str, Sequence[Launch]], settings: BrakeSettings) -> di
     for mark, launches in groups.items():
         if why := _why(launches, settings, 1):
             in_vain = sum(launch.unexplained for launch in launches)
-            rest = FIRST_REST * 2.0 ** min(max(0, in_vain - settings.launches), MOST_DOUBLED)
+            rest = RESTS.pause(in_vain - settings.launches + 1)
             found[mark] = _Brake(why=why, until=max(launch.at for launch in launches) + rest)
     return found
 

@@ -5,6 +5,8 @@ In the order of the steps: drain, evict, terminate.
 
 from typing import Final
 
+from dovetail.model.values.backoff import Backoff
+
 # Draining a node.
 MINIMUM_DRAIN: Final = 3.0  # TRM-17: from the taint; pods that were bound before the scheduler saw it are still seen
 UNREADABLE_LOOK: Final = 1.0  # between two looks at a node with a pod that cannot be read
@@ -13,9 +15,8 @@ OVERDUE: Final = 60.0  # past the deadline even a pod that cannot be read holds 
 MOVE_END: Final = 10.0  # after the last pod: by then its Deployment says that the move has ended
 SLOW_DRAIN: Final = 5.0  # after this a notice says what holds the node (TRM-16: upstream warns 20 ms into every drain)
 
-# Asking for the eviction of one pod again: doubled from the first pause to the longest (TRM-26).
-FIRST_PAUSE: Final = 0.1
-LONGEST_PAUSE: Final = 10.0
+# Asking for the eviction of one pod again (TRM-26).
+EVICTION_PAUSES: Final = Backoff(first=0.1, longest=10.0)
 LEAVING_PAUSE: Final = 1.0  # at least, where it leaves or is gone: the watch shows it by then
 ACCEPTED_PAUSE: Final = 10.0  # where its eviction was accepted: the watch of a slow API server shows it by then
 
@@ -41,12 +42,6 @@ def pause_after_look(look: int) -> float:
     return FIRST_TERMINATION_LOOKS[look - 1] if look <= len(FIRST_TERMINATION_LOOKS) else TERMINATION_LOOK
 
 
-# A Node that the finalizers of others hold (decision 199).
-FIRST_HELD_LOOK: Final = 1.0
-HELD_GROWTH: Final = 1.2
-LONGEST_HELD_LOOK: Final = 900.0
-
-
-def pause_while_held(attempt: int) -> float:
-    """Until the next look whether it is gone: a fifth of the time waited so far, some 700 looks in a week."""
-    return min(FIRST_HELD_LOOK * HELD_GROWTH ** min(attempt - 1, 100), LONGEST_HELD_LOOK)
+# Between two looks at a Node that the finalizers of others hold (decision 199): a fifth of the time waited so far, some
+# 700 in a week.
+HELD_LOOKS: Final = Backoff(first=1.0, longest=900.0, growth=1.2)

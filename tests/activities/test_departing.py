@@ -341,10 +341,10 @@ async def test_a_node_that_others_hold_leaves_the_release_to_its_own_step(stage:
 
 
 def test_a_node_that_is_held_for_a_week_costs_some_hundred_tries() -> None:
-    waits = accumulate(timing.pause_while_held(attempt) for attempt in count(1))
+    waits = accumulate(timing.HELD_LOOKS.pause(attempt) for attempt in count(1))
     until = list(takewhile(lambda passed: passed < 7 * 86_400.0, waits))
 
-    assert timing.pause_while_held(1) == 1.0
+    assert timing.HELD_LOOKS.pause(1) == 1.0
     assert len(until) < 750
     assert all(later <= 1.2 * earlier + 1.01 for earlier, later in pairwise(until)), "late by a fifth at most"
 

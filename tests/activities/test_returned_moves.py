@@ -20,7 +20,7 @@ from dovetail.messages.requests import CreateRequest, DeletesRequest
 from dovetail.model import names
 from dovetail.model.pools import NodePool
 from dovetail.model.reasons.disruption_reasons import DisruptionReason
-from dovetail.model.remembered.returned_moves import FIRST_REST, LONGEST_REST, moves_brake, returned_text, taken_text
+from dovetail.model.remembered.returned_moves import RESTS, moves_brake, returned_text, taken_text
 from dovetail.ports.failures import Unreachable
 from dovetail.ports.objects import MetadataChange
 from testing.disruption_worlds import HOUR, NOW, a_pair, a_pool, a_world
@@ -48,10 +48,10 @@ def remembering(*events: tuple[float, str, int], pool: NodePool | None = None) -
         ([(HOUR, "taken", 4)], None),
         ([(HOUR, "taken", 4), (60, "returned", 2)], None),  # too few
         ([(HOUR, "taken", 9), (60, "returned", 4)], None),  # less than half
-        ([(HOUR, "taken", 4), (60, "returned", 3)], FIRST_REST),
-        ([(HOUR, "taken", 4), (200, "returned", 2), (60, "returned", 1)], FIRST_REST),  # together
-        ([(HOUR, "taken", 6), (700, "returned", 3), (60, "returned", 3)], 2 * FIRST_REST),
-        ([(HOUR, "taken", 9), *[(3000 - 400 * n, "returned", 1) for n in range(8)]], LONGEST_REST),
+        ([(HOUR, "taken", 4), (60, "returned", 3)], RESTS.first),
+        ([(HOUR, "taken", 4), (200, "returned", 2), (60, "returned", 1)], RESTS.first),  # together
+        ([(HOUR, "taken", 6), (700, "returned", 3), (60, "returned", 3)], 2 * RESTS.first),
+        ([(HOUR, "taken", 9), *[(3000 - 400 * n, "returned", 1) for n in range(8)]], RESTS.longest),
         ([(25 * HOUR, "taken", 9), (24 * HOUR, "returned", 9)], None),  # a day ago
     ],
 )
@@ -79,7 +79,7 @@ def test_an_annotation_that_somebody_has_spoilt_counts_as_none(text: str) -> Non
 def test_it_holds_underutilized_alone_and_says_until_when_and_what_ends_it() -> None:
     pool = remembering((HOUR, "taken", 4), (0, "returned", 4))
     world = a_world([a_pair("n1"), a_pair("n2")], pools=[pool])
-    fleet, until = Fleet(world, SETTINGS), NOW + FIRST_REST
+    fleet, until = Fleet(world, SETTINGS), NOW + RESTS.first
 
     found = {reason: allowances_for(fleet, reason)[pool.name] for reason in DisruptionReason}
 

@@ -20,7 +20,7 @@ from dovetail.activities.shared.every_step.step_health import FailingStep, Runni
 from dovetail.activities.shared.every_step.step_notices import StepNotices, worked_on
 from dovetail.activities.shared.every_step.temporal_errors import NotYet
 from dovetail.activities.shared.looks.look import Look, Write
-from dovetail.activities.shared.waits.cluster_changes import LONGEST_OF_SHORT_SECONDS, SHORTEST_SECONDS, ClusterSleep
+from dovetail.activities.shared.waits.cluster_changes import IN_VAIN, SHORTEST_SECONDS, ClusterSleep
 from dovetail.activities.upkeep.keep_up import KeepUp, looked
 from dovetail.messages.subjects import ClaimRef, Departure
 from dovetail.model.snapshot import Snapshot
@@ -75,7 +75,7 @@ async def test_a_moment_that_has_passed_is_slept_for_longer_and_longer(monkeypat
 
     assert slept[0] == SHORTEST_SECONDS
     assert slept == sorted(slept)
-    assert slept[-1] == LONGEST_OF_SHORT_SECONDS
+    assert slept[-1] == IN_VAIN.longest
     await sleep.until_changed(0, 2.0)
     await sleep.until_changed(0, 0.0)
     assert slept[-2:] == [2.0, SHORTEST_SECONDS], "a proper sleep forgives"

@@ -9,7 +9,7 @@ from temporalio.testing import ActivityEnvironment
 
 from dovetail.activities.shared.looks.look import Look, Write
 from dovetail.activities.shared.looks.snapshots import Snapshots
-from dovetail.activities.upkeep.keep_up import LONGEST_AGAIN_SECONDS, KeepUp, again_after, looked
+from dovetail.activities.upkeep.keep_up import AGAIN, KeepUp, looked
 from dovetail.activities.upkeep.pool_status import PoolStatuses
 from dovetail.activities.upkeep.pools import PoolUpkeep
 from dovetail.model import names
@@ -66,8 +66,8 @@ async def test_one_task_or_write_that_fails_does_not_stop_the_others() -> None:
 
 
 def test_what_fails_is_looked_at_again_less_and_less_often() -> None:
-    assert [again_after(failed) for failed in range(1, 8)] == [2, 4, 8, 16, 32, 60, 60]
-    assert again_after(10_000) == LONGEST_AGAIN_SECONDS
+    assert [AGAIN.pause(failed) for failed in range(1, 8)] == [2, 4, 8, 16, 32, 60, 60]
+    assert AGAIN.pause(10_000) == AGAIN.longest
 
 
 async def test_a_class_that_no_pool_names_any_more_asks_for_no_further_look() -> None:

@@ -19,7 +19,7 @@ from dovetail.model.remembered.unused_launches import (
 )
 from dovetail.model.snapshot import Snapshot
 from dovetail.placement.earlier_claims import launch_in_vain
-from dovetail.placement.held_pools import FIRST_REST
+from dovetail.placement.held_pools import RESTS
 from dovetail.placement.launch_brake import pods_held_back, pools_to_resume, pools_to_stop
 from dovetail.placement.place_pods import place
 from dovetail.placement.provisioning_plan import plan_provisioning
@@ -280,8 +280,8 @@ def test_an_owner_s_rest_ends_with_one_more_node_and_doubles_with_each_in_vain()
     def made(now: float) -> int:
         return len(placed(replace(with_claims([*mine, *more], *claims), now=now)).new)
 
-    assert made(last + 2 * FIRST_REST - 1) == 0
-    assert made(last + 2 * FIRST_REST) == 1
+    assert made(last + 2 * RESTS.first - 1) == 0
+    assert made(last + 2 * RESTS.first) == 1
 
 
 def test_an_owner_whose_nodes_are_mostly_of_use_is_not_held() -> None:
@@ -362,11 +362,11 @@ def a_trial(**changes: Any) -> NodeClaim:
 
 
 def test_a_stopped_pool_tries_one_node_again_by_itself_and_later_after_each_in_vain() -> None:
-    assert tried(a_stopped_pool(FIRST_REST - 10)) == (
+    assert tried(a_stopped_pool(RESTS.first - 10)) == (
         0,
         "launches are stopped: enough; one more node is tried at 2023-11-14T22:13:30Z",
     )
-    assert tried(a_stopped_pool(FIRST_REST))[0] == 1
+    assert tried(a_stopped_pool(RESTS.first))[0] == 1
     booting, unused = a_trial(), a_trial(ready_for=800.0)
     assert tried(a_stopped_pool(1000.0), booting) == (0, "launches are stopped: enough")
     assert tried(a_stopped_pool(1000.0), unused)[0] == 1

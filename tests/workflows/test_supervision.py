@@ -26,6 +26,7 @@ from dovetail.messages.orders import FillPool, Order, Orders
 from dovetail.messages.outcomes import CreateOutcome, Go, Hold, NothingPlanned, StepOutcome
 from dovetail.messages.states import SchedulerState
 from dovetail.messages.workflow_ids import caretaker_id, interruptions_id, scheduler_id, task_queue
+from dovetail.model.values.backoff import Backoff
 from dovetail.ports import failures
 from dovetail.workflows import loops
 from dovetail.workflows.caretaker import Caretaker
@@ -166,8 +167,8 @@ async def start(client: Client, cluster: str, kind: type) -> WorkflowHandle[Any,
 @pytest.fixture(autouse=True)
 def short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
     """A tenth of a second instead of five: this suite runs in real time."""
-    monkeypatch.setattr(loops, "FIRST_PAUSE_SECONDS", 0.1)
-    monkeypatch.setattr("dovetail.activities.shared.every_step.temporal_errors.FIRST_SLOW_SECONDS", 0.1)
+    monkeypatch.setattr(loops, "PAUSES", Backoff(first=0.1, longest=60.0))
+    monkeypatch.setattr("dovetail.activities.shared.every_step.temporal_errors.SLOW", Backoff(first=0.1, longest=60.0))
 
 
 def test_no_step_of_a_singleton_is_left_out() -> None:
@@ -263,7 +264,7 @@ async def test_what_fails_stands_in_the_details_until_it_succeeds(full_server: C
 
 
 async def test_a_poke_ends_the_wait_after_a_failure(full_server: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(loops, "FIRST_PAUSE_SECONDS", 60.0)
+    monkeypatch.setattr(loops, "PAUSES", Backoff(first=60.0, longest=60.0))
     steps = FakeSteps(
         await_orders=Failing("Refused", waits_on, times=1),
         keep_up=waits_on,

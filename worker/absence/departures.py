@@ -28,14 +28,14 @@ from dovetail.messages.workflow_ids import claim_owner_id
 from dovetail.messages.workflow_types import TERMINATE_NODE
 from dovetail.model.objects.watched_kinds import CLAIMS
 from dovetail.model.snapshot import Snapshot
+from dovetail.model.values.backoff import Backoff
 from dovetail.ports.cloud import Catalogues
 from dovetail.ports.failures import Failure, least_wait
 from dovetail.ports.view import ClusterView
 from dovetail.telemetry.metrics.ours.absence import departure_begun
 
 READS = CLAIMS  # two minutes are left to a node that was warned of: nothing else is waited for
-FIRST_PAUSE: Final = 1.0
-LONGEST_PAUSE: Final = 10.0
+PAUSES: Final = Backoff(first=1.0, longest=10.0)
 
 _log = logging.getLogger(__name__)
 
@@ -103,7 +103,7 @@ class Departures:
 
     async def _drain(self, claim: ClaimRef) -> None:
         """Drain until nothing is left on the node, whatever fails on the way."""
-        seconds = FIRST_PAUSE
+        seconds = PAUSES.first
         while True:
             try:
                 departure = await self.steps.departing.begin_departure(claim)
@@ -117,7 +117,7 @@ class Departures:
             except Exception:
                 _log.exception("NodeClaim %s cannot be drained now", claim.name)
                 await asyncio.sleep(seconds)
-            seconds = min(seconds * 2, LONGEST_PAUSE)
+            seconds = PAUSES.after(seconds)
 
 
 def _ends(order: StartOwner) -> bool:

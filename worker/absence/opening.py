@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from dovetail.answers.serving.replies import Answer
+from dovetail.model.values.backoff import Backoff
 from dovetail.ports.failures import NotSeenYet, Permanent, Throttled, Unreachable
 from dovetail.settings.settings import Settings
 from dovetail.wiring.world import World, open_world, silence_of_cluster
@@ -21,7 +22,7 @@ from dovetail.worker.http_server import PLAIN, Endpoint
 _log = logging.getLogger(__name__)
 
 NO_PORT: Final = 0
-LONGEST_PAUSE: Final = 30.0  # each try to open a world begins to list the whole cluster
+PAUSES: Final = Backoff(first=AGAIN_SECONDS, longest=30.0)  # each try to open a world begins to list the whole cluster
 
 
 class _Wait:
@@ -67,7 +68,7 @@ async def until_opened(settings: Settings, stop: asyncio.Event) -> World | None:
             if not isinstance(found, _Silent):
                 return found
             wait.goes_on(found.why)
-            seconds = AGAIN_SECONDS if found.is_cluster else min(seconds * 2, LONGEST_PAUSE)
+            seconds = AGAIN_SECONDS if found.is_cluster else PAUSES.after(seconds)
             await pause(stop, seconds)
     finally:
         stopping.cancel()

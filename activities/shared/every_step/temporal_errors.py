@@ -12,10 +12,10 @@ from typing import Final
 from temporalio import activity
 from temporalio.exceptions import ApplicationError, ApplicationErrorCategory
 
+from dovetail.model.values.backoff import Backoff
 from dovetail.ports.failures import Failure, Permanent, Postponed, least_wait, needs_a_person
 
-FIRST_SLOW_SECONDS: Final = 5.0
-LONGEST_SLOW_SECONDS: Final = 60.0
+SLOW: Final = Backoff(first=5.0, longest=60.0)  # until the next attempt at what a person has to correct
 
 
 class NotYet(Exception):
@@ -43,7 +43,7 @@ def translate(error: Exception) -> Exception:
     if not isinstance(error, Failure):
         return error
     slow = needs_a_person(error)
-    seconds = max(least_wait(error) or 0.0, slow_pause(_attempt()) if slow else 0.0)
+    seconds = max(least_wait(error) or 0.0, SLOW.pause(_attempt()) if slow else 0.0)
     return ApplicationError(
         str(error),
         error.subject,
@@ -52,11 +52,6 @@ def translate(error: Exception) -> Exception:
         next_retry_delay=timedelta(seconds=seconds) if seconds else None,
         category=ApplicationErrorCategory.BENIGN if is_wait(error) else ApplicationErrorCategory.UNSPECIFIED,
     )
-
-
-def slow_pause(attempt: int) -> float:
-    """Until the next attempt at what a person has to correct: from 5 s to a minute."""
-    return min(FIRST_SLOW_SECONDS * 2.0 ** min(attempt - 1, 10), LONGEST_SLOW_SECONDS)
 
 
 def _attempt() -> int:

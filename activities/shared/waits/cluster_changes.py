@@ -15,12 +15,13 @@ from dataclasses import dataclass
 
 from dovetail.activities.shared.every_step.heartbeats import asleep
 from dovetail.messages.writes import Write
+from dovetail.model.values.backoff import Backoff
 from dovetail.ports.view import ClusterView
 
 _log = logging.getLogger(__name__)
 
 SHORTEST_SECONDS = 0.05
-LONGEST_OF_SHORT_SECONDS = 5.0
+IN_VAIN = Backoff(first=SHORTEST_SECONDS, longest=5.0)
 REST_FACTOR = 5.0  # times as long as a look has kept the event loop busy
 LONGEST_REST_SECONDS = 2.0
 WARN_AFTER = 10  # sleeps in a row that would have had no length
@@ -56,7 +57,7 @@ class ClusterSleep:
         self.vain += 1
         if self.vain == WARN_AFTER:
             _log.warning("a step keeps asking to be woken at a moment that has passed (%.1f s)", seconds)
-        return min(SHORTEST_SECONDS * 2.0 ** min(self.vain - 1, 10), LONGEST_OF_SHORT_SECONDS)
+        return IN_VAIN.pause(self.vain)
 
 
 def quiet_after(busy: float, quiet: float) -> float:

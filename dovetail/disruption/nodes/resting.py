@@ -14,15 +14,15 @@ from dovetail.model import names
 from dovetail.model.nodes import NodeClaim
 from dovetail.model.reasons.disruption_reasons import DisruptionReason
 from dovetail.model.rules.pod_rules import is_reschedulable
+from dovetail.model.values.backoff import Backoff
 from dovetail.model.values.digits import integer
 from dovetail.termination.hooks import denial
 
 if TYPE_CHECKING:  # a person's order reads one claim
     from dovetail.model.snapshot import Snapshot
 
-AFTER_FAILURE: Final = 30.0  # the first rest; each further one is twice as long
-AFTER_CANCEL: Final = 300.0  # a person wants to look at the node
-LONGEST: Final = 1800.0
+AFTER_FAILURE: Final = Backoff(first=30.0, longest=1800.0)
+AFTER_CANCEL: Final = Backoff(first=300.0, longest=1800.0)  # a person wants to look at the node
 FORGIVEN: Final = 3600.0  # a failure this long after the end of a rest counts as the first
 _CANCELLED: Final = "/cancelled"
 
@@ -42,10 +42,8 @@ def rest_text(claim: NodeClaim, now: float, reason: str, *, cancelled: bool) -> 
     """The annotation of the rest that begins now."""
     last = read_rest(claim)
     count = last.count + 1 if now - last.until < FORGIVEN else 1
-    first = AFTER_CANCEL if cancelled else AFTER_FAILURE
-    return (
-        f"{now + min(LONGEST, first * 2 ** min(count - 1, 16)):.0f}/{count}/{reason}{_CANCELLED if cancelled else ''}"
-    )
+    rests = AFTER_CANCEL if cancelled else AFTER_FAILURE
+    return f"{now + rests.pause(count):.0f}/{count}/{reason}{_CANCELLED if cancelled else ''}"
 
 
 def read_rest(claim: NodeClaim) -> Rest:

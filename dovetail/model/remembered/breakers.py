@@ -14,6 +14,7 @@ from zlib import crc32
 from dovetail.model import names
 from dovetail.model.pools import NodePool
 from dovetail.model.reasons.disruption_reasons import DisruptionReason
+from dovetail.model.values.backoff import Backoff
 from dovetail.model.values.time import format_time
 
 MOST: Final = 20  # failures that are remembered, of each reason; no rule waits for more
@@ -41,7 +42,7 @@ class BreakerRule:
 
     def rest(self, tries: int) -> float:
         """How long it stays open after that many failed tries."""
-        return min(self.first * 2.0 ** min(tries, 60), self.longest)
+        return Backoff(first=self.first, longest=self.longest).pause(tries + 1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

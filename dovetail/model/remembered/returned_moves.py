@@ -11,13 +11,13 @@ from typing import Final
 
 from dovetail.model import names
 from dovetail.model.pools import NodePool
+from dovetail.model.values.backoff import Backoff
 from dovetail.model.values.time import format_time
 
 REMEMBERED: Final = 86_400.0
 ENOUGH: Final = 3  # nodes that came back
 SHARE: Final = 0.5  # of those that were taken
-FIRST_REST: Final = 1200.0  # after they came back; doubled each time
-LONGEST_REST: Final = 4 * 3600.0
+RESTS: Final = Backoff(first=1200.0, longest=4 * 3600.0)  # after they came back
 TOGETHER: Final = 300.0  # seconds within which they count as one move, or one return
 MOST: Final = 40  # moves, and returns, that are remembered
 
@@ -50,7 +50,7 @@ def moves_brake(pool: NodePool, now: float) -> MovesBrake | None:
     count, back = _nodes(taken), _nodes(returned)
     if back < ENOUGH or back < SHARE * count:
         return None
-    until = returned[-1][0] + rest_after(len(returned) - 1)
+    until = returned[-1][0] + RESTS.pause(len(returned))
     return MovesBrake(taken=count, returned=back, until=until) if now < until else None
 
 
@@ -70,11 +70,6 @@ def returned_text(pool: NodePool, nodes: int, now: float) -> str:
     """The annotation after that many of them have come back."""
     taken, returned = _remembered(pool, now)
     return _text(taken, _with(returned, nodes, now))
-
-
-def rest_after(times: int) -> float:
-    """How long consolidation rests after that many further times."""
-    return min(FIRST_REST * 2.0**times, LONGEST_REST)
 
 
 def _remembered(pool: NodePool, now: float) -> tuple[Counts, Counts]:

@@ -16,6 +16,7 @@ from dovetail.adapters.aws.settings import AwsSettings
 from dovetail.adapters.aws.upkeep.tagging import Tagging
 from dovetail.background.supervised import task_troubles
 from dovetail.model.nodes import NodeClassRef
+from dovetail.model.values.backoff import Backoff
 from testing.aws_worlds import a_claim
 from tests.adapters.aws.conftest import Stage
 
@@ -39,7 +40,7 @@ async def test_a_refresh_that_fails_unexpectedly_is_started_anew_and_counted(
 ) -> None:
     odd, quiet = Odd(), Odd()
     quiet.asked = 3
-    monkeypatch.setattr("dovetail.background.supervised.FIRST_PAUSE", 0.0)
+    monkeypatch.setattr("dovetail.background.supervised.PAUSES", Backoff(first=0.0, longest=0.0))
     for each in (PriceRefresh, RegionTypes):
         monkeypatch.setattr(each, "refresh", (odd if each is owner else quiet).refresh)
 

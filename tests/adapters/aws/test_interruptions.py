@@ -25,6 +25,7 @@ from dovetail.answers.doctor.cluster import warnings_check
 from dovetail.connection.presence import TemporalPresence
 from dovetail.messages.interruptions import InterruptionReason, Warned
 from dovetail.model import names as core
+from dovetail.model.values.backoff import Backoff
 from dovetail.model.values.json import Json
 from dovetail.ports.failures import Unreachable
 from dovetail.ports.interruptions import Message
@@ -482,8 +483,7 @@ async def test_a_queue_that_cannot_be_read_is_listed_alerted_and_named_by_doctor
         tried.release()
         return await ask()
 
-    monkeypatch.setattr(watch_interruptions, "_LONGEST_PAUSE", 0.0)
-    monkeypatch.setattr(watch_interruptions, "_FIRST_PAUSE", 0.0)
+    monkeypatch.setattr(watch_interruptions, "_PAUSES", Backoff(first=0.0, longest=0.0))
     monkeypatch.setattr(watch_interruptions, "least_wait", lambda failure: 0.0)
     monkeypatch.setattr(queue_of_bed, "receive", receive, raising=False)
     answers: Any = SimpleNamespace(answering=SimpleNamespace(ours=list))

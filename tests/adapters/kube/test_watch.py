@@ -18,6 +18,7 @@ from dovetail.adapters.kubernetes_json.kinds import FREEZE
 from dovetail.adapters.kubernetes_json.store import Kind
 from dovetail.adapters.kubernetes_json.view import CachedView
 from dovetail.background.supervised import task_troubles
+from dovetail.model.values.backoff import Backoff
 from dovetail.model.values.json import Json
 from tests.adapters.kube.fake_server import FakeServer, fake_server, says, streams
 from tests.adapters.kube.test_time_objects import PEAK
@@ -72,8 +73,7 @@ async def watching(server: FakeServer, kinds: tuple[Kind, ...] = (NODE,)) -> Asy
 
 @pytest.fixture(autouse=True)
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dovetail.adapters.kube.watching.watch._FIRST_DELAY", 0.01)
-    monkeypatch.setattr("dovetail.adapters.kube.watching.watch._LONGEST_DELAY", 0.02)
+    monkeypatch.setattr("dovetail.adapters.kube.watching.watch._DELAYS", Backoff(first=0.01, longest=0.02))
     monkeypatch.setattr("dovetail.adapters.kube.watching.watch._REFUSED_SECONDS", 0.01)
 
 
@@ -419,7 +419,7 @@ class TestOwnThread:
     async def test_a_watch_that_fails_unexpectedly_is_begun_anew_and_trusted_again(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr("dovetail.background.supervised.FIRST_PAUSE", 0.01)
+        monkeypatch.setattr("dovetail.background.supervised.PAUSES", Backoff(first=0.01, longest=60.0))
         async with fake_server(tmp_path) as server:
             server.on(PATH, says(200, a_list(10, a_thing("a", 3))))
             server.on(f"{PATH}?watch", streams())

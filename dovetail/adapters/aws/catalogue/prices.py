@@ -17,14 +17,14 @@ from dovetail.adapters.aws.calls import Calls
 from dovetail.adapters.aws.instance_types.type_facts import known_facts
 from dovetail.adapters.aws.meters import prices_fetched
 from dovetail.adapters.aws.settings import AwsSettings
+from dovetail.model.values.backoff import Backoff
 from dovetail.model.values.json import Json
 from dovetail.ports.failures import Failure, Unreachable
 
 _log = logging.getLogger(__name__)
 
 REFRESH_SECONDS: Final = 12 * 3600.0
-_FIRST_RETRY: Final = 5.0
-_LONGEST_RETRY: Final = 600.0
+_RETRIES: Final = Backoff(first=5.0, longest=600.0)
 _DEFAULT_TABLE: Final = "us-east-1"
 _PRODUCTS: Final = (("Shared", "Compute Instance"), ("Dedicated", "Compute Instance (bare metal)"))
 
@@ -83,14 +83,14 @@ class PriceRefresh:
         """Refresh until cancelled, every half day; after a failure sooner, at growing intervals."""
         for kind in ("spot",) if self._has_no_list() else ("spot", "on-demand"):
             prices_fetched(kind, time.time())  # those that came with the release, as old as this process
-        retry = _FIRST_RETRY
+        retry = _RETRIES.first
         while True:
             try:
                 await self.refresh()
-                wait, retry = REFRESH_SECONDS, _FIRST_RETRY
+                wait, retry = REFRESH_SECONDS, _RETRIES.first
             except Failure as failure:
                 _log.warning("prices not refreshed: %s", failure)
-                wait, retry = retry, min(retry * 2, _LONGEST_RETRY)
+                wait, retry = retry, _RETRIES.after(retry)
             await asyncio.sleep(wait)
 
     def _has_no_list(self) -> bool:

@@ -35,6 +35,7 @@ from dovetail.adapters.kubernetes_json.parsing.class_hashes import (
 from dovetail.model import names as core
 from dovetail.model.nodes import NodeClaim
 from dovetail.model.pools import NodePool
+from dovetail.model.values.backoff import Backoff
 from dovetail.model.values.json import Json
 from dovetail.notices.notice import Notice
 from dovetail.ports.failures import Conflict, Failure, Retryable
@@ -47,8 +48,7 @@ ROUND_SECONDS: Final = 60.0
 _WAIT_SECONDS: Final = 600.0  # for claims of a deleted class; the end of one is a change, which is seen at once
 _PROGRESS_SECONDS: Final = 1.0  # between writes of how far a roll-out has come
 _JUDGED_SECONDS: Final = 5.0  # until claims that have not been judged are asked about again
-_FIRST_RETRY: Final = 1.0
-_LONGEST_RETRY: Final = 60.0
+_RETRIES: Final = Backoff(first=1.0, longest=60.0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,7 +79,7 @@ class _Due:
 
     key: tuple[object, ...] = ()
     at: float = 0.0
-    retry: float = _FIRST_RETRY
+    retry: float = _RETRIES.first
     published: set[str] = field(default_factory=set)  # condition/reason of the refusals that have their Event
     said: float = 0.0  # when its NodesUpToDate was last written
 
@@ -109,7 +109,7 @@ class Ec2NodeClassUpkeep:
             return await task.keep(claims)
         except Exception as error:
             log_failure(f"upkeep beside EC2NodeClasses ({type(task).__name__})", error)
-            return self._clock() + _LONGEST_RETRY
+            return self._clock() + _RETRIES.longest
 
     async def _one(self, node_class: NodeClass | UnreadableClass, claims: tuple[NodeClaim, ...]) -> float:
         due = self._due.setdefault(node_class.name, _Due())
@@ -122,14 +122,14 @@ class Ec2NodeClassUpkeep:
             return min(due.at, await self._progress(node_class, claims))
         try:
             wait = await (self._release(node_class, waiting) if node_class.deleting else self._resolve(node_class))
-            due.key, due.at, due.retry = key, self._clock() + wait, _FIRST_RETRY
+            due.key, due.at, due.retry = key, self._clock() + wait, _RETRIES.first
             return min(due.at, self._clock() + (_PROGRESS_SECONDS if self._wanted(node_class, claims) else wait))
         except Conflict:
-            due.key, due.at = (), self._clock() + _FIRST_RETRY
+            due.key, due.at = (), self._clock() + _RETRIES.first
         except Exception as error:
             log_failure(f"EC2NodeClass {node_class.name}", error)
             due.key, due.at = key, self._clock() + due.retry
-            due.retry = min(due.retry * 2, _LONGEST_RETRY)
+            due.retry = _RETRIES.after(due.retry)
         return due.at
 
     async def _progress(self, node_class: NodeClass, claims: tuple[NodeClaim, ...]) -> float:
@@ -151,7 +151,7 @@ class Ec2NodeClassUpkeep:
             return now + _PROGRESS_SECONDS
         except Exception as error:
             log_failure(f"EC2NodeClass {node_class.name}", error)
-        return now + _LONGEST_RETRY
+        return now + _RETRIES.longest
 
     def _wanted(self, node_class: NodeClass, claims: tuple[NodeClaim, ...]) -> list[Json] | None:
         """The class's conditions with that of its nodes; unchanged if not all claims are judged, and None if they are
@@ -171,7 +171,7 @@ class Ec2NodeClassUpkeep:
         key = (node_class.version,)
         if key == due.key and self._clock() < due.at:
             return due.at
-        due.key, due.at = key, self._clock() + _LONGEST_RETRY
+        due.key, due.at = key, self._clock() + _RETRIES.longest
         _log.warning("EC2NodeClass %s cannot be read: %s", node_class.name, node_class.message)
         meta = node_class.raw["metadata"]
         await self._parts.notices.publish(

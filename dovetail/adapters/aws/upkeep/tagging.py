@@ -18,11 +18,12 @@ from dovetail.adapters.aws.tags import as_tags
 from dovetail.adapters.aws.upkeep.upkeep_task import log_failure
 from dovetail.model.names import REGISTERED_CONDITION
 from dovetail.model.nodes import NodeClaim
+from dovetail.model.values.backoff import Backoff
 from dovetail.ports.failures import Conflict
 from dovetail.ports.objects import MetadataChange, NodeClaims
 
-_FIRST_RETRY: Final = 1.0  # after a conflict, a refusal, or for an instance that EC2 does not show yet
-_LONGEST_RETRY: Final = 60.0
+# After a conflict, a refusal, or for an instance that EC2 does not show yet.
+_RETRIES: Final = Backoff(first=1.0, longest=60.0)
 _NOTED_SECONDS: Final = 10.0
 _AT_ONCE: Final = 20  # a burst of joining nodes shares its look-ups
 _ROUND_SECONDS: Final = 600.0
@@ -68,15 +69,15 @@ class Tagging:
             try:
                 await self._tag(claim)
             except Conflict:
-                self._later[claim.uid] = self._clock() + _FIRST_RETRY  # written meanwhile, which is no failure
+                self._later[claim.uid] = self._clock() + _RETRIES.first  # written meanwhile, which is no failure
             except Exception as error:
                 log_failure(f"NodeClaim {claim.name}: its instance is not tagged", error)
                 self._postpone(claim)
 
     def _postpone(self, claim: NodeClaim) -> None:
-        wait = self._waited.get(claim.uid, _FIRST_RETRY)
+        wait = self._waited.get(claim.uid, _RETRIES.first)
         self._later[claim.uid] = self._clock() + wait
-        self._waited[claim.uid] = min(wait * 2, _LONGEST_RETRY)
+        self._waited[claim.uid] = _RETRIES.after(wait)
 
     async def _tag(self, claim: NodeClaim) -> None:
         identity = instance_id(claim.provider_id)

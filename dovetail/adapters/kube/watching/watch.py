@@ -24,6 +24,7 @@ from dovetail.adapters.kube.requests import Request
 from dovetail.adapters.kube.watching.health import SILENCE_SECONDS, StreamHealth
 from dovetail.adapters.kubernetes_json.cache import Cache
 from dovetail.adapters.kubernetes_json.store import Kind
+from dovetail.model.values.backoff import Backoff
 from dovetail.ports.failures import Failure, Forbidden
 
 _log = logging.getLogger(__name__)
@@ -34,8 +35,7 @@ _LONGEST_STREAM: Final = 600
 
 _SHORTEST_LIFE: Final = 1.0  # a stream that ends sooner was cut by something in between: it is reopened after a delay
 
-_FIRST_DELAY: Final = 0.2
-_LONGEST_DELAY: Final = 10.0
+_DELAYS: Final = Backoff(first=0.2, longest=10.0)
 REMOVED_SECONDS: Final = 300.0  # a kind that was there and is not installed any more, by the server's own discovery
 _REFUSED_SECONDS: Final = 5.0  # between tries where a definition is not installed or a right not granted
 
@@ -49,7 +49,7 @@ class Stream:
         self._cache = cache
         self._client = client
         self._version = 0  # to continue from; 0: list first
-        self._delay = _FIRST_DELAY
+        self._delay = _DELAYS.first
         self._opened_at: float | None = None  # of the last stream that was open, until one has expired
 
     async def run(self) -> None:
@@ -80,7 +80,7 @@ class Stream:
         opened_at, self._opened_at = self._opened_at, None
         if opened_at is None or asyncio.get_running_loop().time() - opened_at < _SHORTEST_LIFE:
             return False
-        self._delay = _FIRST_DELAY
+        self._delay = _DELAYS.first
         return True
 
     async def _list_and_watch(self) -> None:
@@ -93,7 +93,7 @@ class Stream:
         if asyncio.get_running_loop().time() - opened_at < _SHORTEST_LIFE:
             await self._back_off()
         else:
-            self._delay = _FIRST_DELAY
+            self._delay = _DELAYS.first
 
     async def _list(self) -> int:
         listing = self._cache.listing(self._kind.name)
@@ -185,7 +185,7 @@ class Stream:
 
     async def _back_off(self) -> None:
         await asyncio.sleep(self._delay * random.uniform(0.5, 1.0))
-        self._delay = min(self._delay * 2, _LONGEST_DELAY)
+        self._delay = _DELAYS.after(self._delay)
 
 
 class Watch:
