@@ -19,15 +19,16 @@ from dovetail.messages.workflow_types import TERMINATE_NODE
 from dovetail.model import names
 from dovetail.model.nodes import RepairPolicy
 from dovetail.model.objects.workloads import Namespace
+from dovetail.model.own.health import HealthRule
+from dovetail.model.own.openings import Window
+from dovetail.model.own.policies import Freeze, Policy
+from dovetail.model.own.rates import Rate
+from dovetail.model.own.rollouts import Rollout, RolloutPlan
 from dovetail.model.pools import Budget, NodePool
 from dovetail.model.reasons.disruption_reasons import DisruptionReason
-from dovetail.model.remembered.breakers import Breaker, with_breaker
-from dovetail.model.remembered.rates import BegunNodes, Rate, with_begun
-from dovetail.model.rules.health import HealthRule
-from dovetail.model.rules.openings import Window
-from dovetail.model.rules.policies import Freeze, Policy
-from dovetail.model.rules.rollouts import Rollout, RolloutPlan
 from dovetail.model.snapshot import Snapshot
+from dovetail.rules.brake.breakers import Breaker, with_breaker
+from dovetail.rules.rate.rates import BegunNodes, with_begun
 from testing.disruption_worlds import HOUR, NOW, a_pair, a_pdb, a_pod, a_pool, a_world, condition
 from testing.time_rules import with_rules
 

@@ -4,7 +4,7 @@ from typing import Any
 
 from dovetail.adapters.kubernetes_json.parsing.rollouts import parse_rollout
 from dovetail.adapters.kubernetes_json.rendering.policies import render_approval, render_new_rollout, render_rollout
-from dovetail.model.rules.rollouts import NewRollout, Rollout, RolloutPlan
+from dovetail.model.own.rollouts import NewRollout, Rollout, RolloutPlan
 from dovetail.model.values.json import Json
 from dovetail.model.values.time import format_time
 

@@ -5,9 +5,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 from datetime import date, timedelta
 
-from dovetail.model.rules.openings import Dates, Window
-from dovetail.model.rules.policies import Freeze, Policy
-from dovetail.model.rules.rollouts import Rollout
+from dovetail.model.own.openings import Dates, Window
+from dovetail.model.own.policies import Freeze, Policy
+from dovetail.model.own.rollouts import Rollout
 from dovetail.model.snapshot import Snapshot
 
 # With half hours and quarters, both hemispheres, a change at midnight (Cairo, Santiago), one of half an hour (Lord

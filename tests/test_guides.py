@@ -15,8 +15,8 @@ import yaml
 from dovetail.adapters.kubernetes_json.parsing.policies import parse_freeze, parse_policy
 from dovetail.adapters.kubernetes_json.parsing.rollouts import parse_rollout
 from dovetail.cli.main import parser
-from dovetail.model.rules.policies import Freeze, Policy
-from dovetail.model.rules.rollouts import Rollout
+from dovetail.model.own.policies import Freeze, Policy
+from dovetail.model.own.rollouts import Rollout
 from dovetail.model.values.json import Json
 from dovetail.settings.settings import settings_models
 

@@ -18,8 +18,8 @@ from dovetail.disruption.upkeep.timers import is_stamp_due
 from dovetail.model import names
 from dovetail.model.nodes import Condition, NodeClaim
 from dovetail.model.objects.pairing import Pairing
+from dovetail.model.objects.pod_rules import is_daemon
 from dovetail.model.pools import NodePool
-from dovetail.model.rules.pod_rules import is_daemon
 from dovetail.model.values.durations import parse_seconds
 
 

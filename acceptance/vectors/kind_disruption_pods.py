@@ -4,8 +4,8 @@ from typing import Any
 
 from dovetail.adapters.kubernetes_json.parsing.pods import parse_pod
 from dovetail.disruption.nodes.costs import eviction_cost
+from dovetail.model.objects import pod_rules as rules
 from dovetail.model.places.kept_places import needs_a_node
-from dovetail.model.rules import pod_rules as rules
 from dovetail.model.snapshot import Snapshot
 from dovetail.model.values.time import parse_time
 from dovetail.notices.decisions import pod_notice

@@ -13,12 +13,13 @@ from dovetail.activities.shared.writes.pool_revisions import Annotations, revise
 from dovetail.disruption.choose import METHODS
 from dovetail.model import names
 from dovetail.model.nodes import NodeClaim
-from dovetail.model.permission.beginnings import Cause
+from dovetail.model.own.breaker_rules import BreakerRule
+from dovetail.model.own.rollouts import is_of_target
 from dovetail.model.pools import NodePool
-from dovetail.model.remembered.breakers import Breaker, BreakerRule, breaker_of, happened_mark, with_breaker
-from dovetail.model.rules.rollouts import is_of_target
 from dovetail.ports.failures import Failure
 from dovetail.ports.objects import NodePools
+from dovetail.rules.brake.breakers import Breaker, breaker_of, happened_mark, with_breaker
+from dovetail.rules.said import Cause
 
 _log = logging.getLogger(__name__)
 

@@ -16,8 +16,8 @@ from dovetail.messages.requests import GiveBackRequest
 from dovetail.messages.writes import Write
 from dovetail.model import names
 from dovetail.model.nodes import NodeClaim
+from dovetail.model.objects.pod_rules import is_reschedulable
 from dovetail.model.reasons.endings import Ending
-from dovetail.model.rules.pod_rules import is_reschedulable
 from dovetail.ports.objects import MetadataChange, NodeClaims, Pods
 from dovetail.telemetry.metrics.karpenters.disruption import failed
 from dovetail.telemetry.metrics.karpenters.lifecycle import is_first_attempt

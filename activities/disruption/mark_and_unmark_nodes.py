@@ -33,13 +33,14 @@ from dovetail.messages.workflow_ids import cluster_of, scheduler_id
 from dovetail.messages.writes import Write, claim_write, newest_of_each_kind, node_write
 from dovetail.model import names
 from dovetail.model.nodes import Condition, Node, NodeClaim
-from dovetail.model.permission.beginnings import Cause, Said, hold_of
 from dovetail.model.pods import Pod
 from dovetail.model.reasons.disruption_reasons import DisruptionReason
 from dovetail.model.scheduling.taints import Taint
 from dovetail.ports.failures import NotReadable
 from dovetail.ports.objects import ClaimStatus, MetadataChange, NodeClaims, Nodes, Pods
 from dovetail.ports.view import ClusterLookups
+from dovetail.rules.beginnings import hold_of
+from dovetail.rules.said import Cause, Said
 from dovetail.telemetry.log import departures
 from dovetail.telemetry.metrics.karpenters.disruption import started
 from dovetail.telemetry.metrics.karpenters.lifecycle import is_first_attempt

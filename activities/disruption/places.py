@@ -13,11 +13,13 @@ from dovetail.activities.shared.looks.live_pauses import LivePauses
 from dovetail.activities.shared.writes.pool_revisions import Annotations, revise_pool
 from dovetail.messages.plans import Target
 from dovetail.model import names
-from dovetail.model.permission.beginnings import Cause, Said, by_breaker, by_rate, left_of_breaker, left_of_rates
 from dovetail.model.pools import NodePool
-from dovetail.model.remembered.breakers import breaker_of, probe_mark, with_breaker, without_probe
-from dovetail.model.remembered.rates import BegunNodes, begun_mark, with_begun, without_begun
 from dovetail.ports.objects import NodePools
+from dovetail.rules.brake.breakers import breaker_of, probe_mark, with_breaker, without_probe
+from dovetail.rules.brake.hold import by_breaker, left_of_breaker
+from dovetail.rules.rate.hold import by_rate, left_of_rates
+from dovetail.rules.rate.rates import BegunNodes, begun_mark, with_begun, without_begun
+from dovetail.rules.said import Cause, Said
 
 
 class Places:

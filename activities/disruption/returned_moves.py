@@ -12,10 +12,10 @@ from dovetail.messages.plans import Target
 from dovetail.model import names
 from dovetail.model.pools import NodePool
 from dovetail.model.reasons.disruption_reasons import DisruptionReason
-from dovetail.model.remembered.returned_moves import moves_brake, returned_nodes, returned_text, taken_text
 from dovetail.notices.launch_stops import consolidation_slowed
 from dovetail.ports.failures import Failure
 from dovetail.ports.objects import NodePools, Notices
+from dovetail.rules.brake.returned_moves import moves_brake, returned_nodes, returned_text, taken_text
 from dovetail.telemetry.metrics.ours.launch_brake import nodes_returned
 
 _log = logging.getLogger(__name__)

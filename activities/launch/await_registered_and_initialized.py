@@ -21,7 +21,7 @@ from dovetail.activities.shared.waits.repeated_looks import looks
 from dovetail.activities.shared.writes.known_claims import KnownClaims
 from dovetail.activities.shared.writes.revisions import revise_node, revise_status, set_conditions
 from dovetail.disruption.upkeep.conditions import consolidatable, is_consolidatable_at_once
-from dovetail.lifecycle.conditions import FALSE, claim_conditions_with, conditions_of_claim, false, true, unknown
+from dovetail.lifecycle.conditions import claim_conditions_with, conditions_of_claim, false, true, unknown
 from dovetail.lifecycle.initialization import Why, blocker, registered_and_ready
 from dovetail.lifecycle.liveness import REGISTRATION_SECONDS, registration_overdue
 from dovetail.lifecycle.node_checks import CONSISTENT, lacking
@@ -37,7 +37,7 @@ from dovetail.messages.outcomes import JoinOutcome
 from dovetail.messages.subjects import ClaimRef
 from dovetail.messages.writes import claim_write, node_write
 from dovetail.model.names import INITIALIZED, INITIALIZED_CONDITION, NODE_POOL, REGISTERED_CONDITION, REGISTRATION_HOOK
-from dovetail.model.nodes import Condition, Node, NodeClaim
+from dovetail.model.nodes import FALSE, Condition, Node, NodeClaim
 from dovetail.model.objects.judging import Judging
 from dovetail.placement.earlier_claims import BINDING_SECONDS
 from dovetail.ports.objects import ClaimStatus, NodeClaims, Nodes

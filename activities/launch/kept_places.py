@@ -20,9 +20,9 @@ from dovetail.activities.shared.waits.side_by_side import side_by_side
 from dovetail.background.supervised import supervised
 from dovetail.model import names
 from dovetail.model.nodes import NodeClaim
+from dovetail.model.objects.pod_rules import is_active
 from dovetail.model.places.kept_places import keeps_place, planned_pods
 from dovetail.model.pods import Pod
-from dovetail.model.rules.pod_rules import is_active
 from dovetail.notices.places import places_not_kept
 from dovetail.ports.failures import Conflict, Failure, Forbidden
 from dovetail.ports.objects import Notices, Pods

@@ -32,7 +32,7 @@ from dovetail.messages.writes import claim_write
 from dovetail.model import names
 from dovetail.model.names import LAUNCH_REQUEST, LAUNCHED, NODE_POOL, REGISTERED_CONDITION, TERMINATION_FINALIZER
 from dovetail.model.nodes import NodeClaim
-from dovetail.model.rules.stable_images import GONE
+from dovetail.model.own.stable_images import GONE
 from dovetail.notices.claims import insufficient_capacity, launch_warning
 from dovetail.ports.cloud import Catalogues, ClassNotReady, Cloud, Instance, LaunchRefused, NoCapacity, Prepared
 from dovetail.ports.failures import Conflict, Failure, NotSeenYet, Retryable, worth_retrying

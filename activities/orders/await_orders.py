@@ -27,8 +27,8 @@ from dovetail.lifecycle import unfinished
 from dovetail.messages.orders import DeleteClaim, FillPool, Order, Orders, OrdersRequest, StartOwner, subject_of
 from dovetail.messages.workflow_ids import claim_owner_id, node_owner_id
 from dovetail.messages.workflow_types import LAUNCH_NODE, RELEASE_NODE, TERMINATE_NODE
+from dovetail.model.objects.pod_rules import is_reschedulable
 from dovetail.model.objects.watched_kinds import FLEET, NODES_AND_STANDING_CLAIMS
-from dovetail.model.rules.pod_rules import is_reschedulable
 from dovetail.model.snapshot import Snapshot
 from dovetail.model.values.backoff import Backoff
 

@@ -31,12 +31,12 @@ from dovetail.messages.workflow_types import LAUNCH_NODE, RELEASE_NODE, TERMINAT
 from dovetail.messages.writes import claim_write
 from dovetail.model import names
 from dovetail.model.nodes import Node, NodeClaim
-from dovetail.model.permission.beginnings import Cause
 from dovetail.model.reasons.endings import BY_OTHERS_WORDS, CLOCKS_APART, OF_REASONS
 from dovetail.model.snapshot import Snapshot
 from dovetail.ports.cloud import Cloud
 from dovetail.ports.failures import Refused
 from dovetail.ports.objects import NodeClaims
+from dovetail.rules.said import Cause
 from dovetail.telemetry.log import departures
 from dovetail.telemetry.metrics.karpenters.lifecycle import ordered
 

@@ -6,8 +6,8 @@ from dovetail.activities.shared.looks.look import earliest
 from dovetail.lifecycle import unfinished
 from dovetail.messages.orders import DeleteClaim
 from dovetail.model.objects.watched_kinds import STANDING_CLAIMS
-from dovetail.model.permission.pauses import next_end
 from dovetail.model.snapshot import Snapshot
+from dovetail.rules.pause.pauses import next_end
 
 DEPENDS_ON = STANDING_CLAIMS | {"NodePool", "DisruptionPolicy"}
 

@@ -26,11 +26,10 @@ from dovetail.messages.workflow_types import LAUNCH_NODE
 from dovetail.messages.writes import claim_write
 from dovetail.model import names
 from dovetail.model.nodes import NodeClaim
-from dovetail.model.permission.pauses import Activity, Pause, holding
+from dovetail.model.own.pauses import Activity, Pause
 from dovetail.model.pods import Expression, Owner
 from dovetail.model.pools import NodePool
 from dovetail.model.reasons.disruption_reasons import DisruptionReason
-from dovetail.model.remembered.unused_launches import stop_of
 from dovetail.model.scheduling.requirements import allows_no_more, from_expressions, from_labels
 from dovetail.model.values.resources import NODES
 from dovetail.notices.claim_refusals import claim_refused
@@ -38,6 +37,8 @@ from dovetail.notices.disruptions import replacing
 from dovetail.notices.notice import Notice
 from dovetail.ports.failures import Permanent
 from dovetail.ports.objects import NewClaim, NodeClaims, Notices
+from dovetail.rules.brake.unused_launches import stop_of
+from dovetail.rules.pause.pauses import holding
 from dovetail.telemetry.log import arrivals
 from dovetail.telemetry.metrics.karpenters.lifecycle import claim_created, is_first_attempt
 

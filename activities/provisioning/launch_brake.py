@@ -13,13 +13,13 @@ from dovetail.activities.shared.writes.pool_revisions import Annotations, revise
 from dovetail.model import names
 from dovetail.model.objects.watched_kinds import Kinds
 from dovetail.model.pools import NodePool
-from dovetail.model.remembered.unused_launches import resumed_annotations, stop_text
 from dovetail.model.snapshot import Snapshot
 from dovetail.notices.launch_stops import launches_stopped
 from dovetail.placement.launch_brake import PoolStop, pools_to_resume, pools_to_stop
 from dovetail.placement.settings import BrakeSettings
 from dovetail.ports.failures import Failure
 from dovetail.ports.objects import NodePools, Notices
+from dovetail.rules.brake.unused_launches import resumed_annotations, stop_text
 from dovetail.telemetry.metrics.ours.launch_brake import pool_stopped
 
 _log = logging.getLogger(__name__)

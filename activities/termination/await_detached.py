@@ -26,7 +26,7 @@ from dovetail.messages.writes import Write, claim_write
 from dovetail.model.names import DRAINED, VOLUMES_DETACHED
 from dovetail.model.nodes import Condition, NodeClaim
 from dovetail.model.objects.workloads import VolumeAttachment
-from dovetail.model.rules.drain_rules import Blocker
+from dovetail.model.own.drain_rules import Blocker
 from dovetail.notices.nodes import awaiting_detachment
 from dovetail.ports.cloud import Cloud
 from dovetail.ports.failures import Failure, NotReadable

@@ -12,8 +12,8 @@ from dovetail.activities.termination.evictor import EvictionOutcome, EvictionReq
 from dovetail.activities.termination.holds import HoldMemory
 from dovetail.model.nodes import NodeClaim
 from dovetail.model.objects.workloads import PodDisruptionBudget
+from dovetail.model.own.drain_rules import Blocker
 from dovetail.model.pods import Pod
-from dovetail.model.rules.drain_rules import Blocker
 from dovetail.placement.pdbs import PdbIndex
 from dovetail.termination import timing
 from dovetail.termination.evictions import Evictions

@@ -31,7 +31,7 @@ from dovetail.messages.subjects import Departure
 from dovetail.model.names import DRAINED, PRE_DRAIN_HOOK, PRE_TERMINATE_HOOK
 from dovetail.model.nodes import Node, NodeClaim
 from dovetail.model.objects.judging import Judging
-from dovetail.model.permission.pauses import Activity
+from dovetail.model.own.pauses import Activity
 from dovetail.model.pods import Pod
 from dovetail.model.reasons.endings import is_interrupted, warned_at
 from dovetail.model.values.time import format_time

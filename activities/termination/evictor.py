@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from dovetail.activities.termination.eviction_pace import EvictionPace
+from dovetail.model.own.drain_rules import Blocker
 from dovetail.model.pods import Pod
-from dovetail.model.rules.drain_rules import Blocker
 from dovetail.notices.notice import Notice
 from dovetail.notices.pods import deleted_by_force, evicted
 from dovetail.ports.failures import Failure

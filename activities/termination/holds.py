@@ -12,9 +12,9 @@ from dataclasses import dataclass, replace
 from dovetail.activities.shared.writes.revisions import revise_claim
 from dovetail.model import names
 from dovetail.model.nodes import Node, NodeClaim
-from dovetail.model.permission.pauses import Activity
+from dovetail.model.own.drain_rules import Blocker, DrainRules, Level, hook_rules
+from dovetail.model.own.pauses import Activity
 from dovetail.model.pods import Pod
-from dovetail.model.rules.drain_rules import Blocker, DrainRules, Level, hook_rules
 from dovetail.model.values.time import format_time
 from dovetail.notices.cancels import cancel_too_late
 from dovetail.notices.holds import decided, denied_too_late, drain_asks, drain_forced, drain_held, not_decided

@@ -16,10 +16,10 @@ from dovetail.activities.termination.evictor import EvictionOutcome, to_the_end
 from dovetail.model.nodes import Node
 from dovetail.model.objects.judging import Judging, Unjudged
 from dovetail.model.objects.workloads import Deployment, RollOut
+from dovetail.model.own.drain_rules import Blocker
 from dovetail.model.places.move_changes import beginning, ending, taking_back
 from dovetail.model.places.moves import MoveStep, MoveVerdict, is_to_be_taken_back
 from dovetail.model.pods import Pod
-from dovetail.model.rules.drain_rules import Blocker
 from dovetail.notices.moves import move_begun, move_called_off, move_failed, move_impossible, moved
 from dovetail.ports.failures import Conflict, Failure, Permanent
 from dovetail.ports.objects import Deployments, Notices

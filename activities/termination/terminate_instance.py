@@ -31,7 +31,7 @@ from dovetail.model.names import (
     VOLUMES_DETACHED,
 )
 from dovetail.model.nodes import Condition, NodeClaim
-from dovetail.model.rules.drain_rules import Blocker
+from dovetail.model.own.drain_rules import Blocker
 from dovetail.ports.cloud import Cloud
 from dovetail.ports.failures import Failure, Refused
 from dovetail.telemetry.log import departures

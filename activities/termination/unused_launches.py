@@ -12,17 +12,17 @@ from dovetail.model import names
 from dovetail.model.nodes import NodeClaim
 from dovetail.model.places.kept_places import planned_pods
 from dovetail.model.pools import NodePool
-from dovetail.model.remembered.unused_launches import (
-    REMEMBERED_SECONDS,
-    UnusedLaunch,
-    remembered_launches,
-    remembered_text,
-)
 from dovetail.model.snapshot import Snapshot
 from dovetail.placement.earlier_claims import launch_in_vain
 from dovetail.ports.failures import Failure
 from dovetail.ports.objects import NodePools
 from dovetail.ports.view import ClusterView
+from dovetail.rules.brake.unused_launches import (
+    REMEMBERED_SECONDS,
+    UnusedLaunch,
+    remembered_launches,
+    remembered_text,
+)
 
 _log = logging.getLogger(__name__)
 

@@ -6,14 +6,15 @@ from functools import partial
 from dovetail.activities.disruption.breakers import breaker_change
 from dovetail.activities.shared.looks.look import Look, Write, earliest
 from dovetail.activities.shared.writes.pool_revisions import Annotations, revise_pool
-from dovetail.disruption.upkeep.breaker_moves import breakers_look_again, next_breakers
-from dovetail.model.permission.beginnings import breaker_rule_of
+from dovetail.model.own.breaker_rules import BreakerRule
+from dovetail.model.own.policies import policies_of
 from dovetail.model.pools import NodePool
-from dovetail.model.remembered.breakers import BreakerRule, open_breakers
-from dovetail.model.rules.policies import policies_of
 from dovetail.model.snapshot import Snapshot
 from dovetail.notices.launch_stops import replacements_held
 from dovetail.ports.objects import NodePools, Notices
+from dovetail.rules.brake.breaker_moves import breakers_look_again, next_breakers
+from dovetail.rules.brake.breakers import open_breakers
+from dovetail.rules.said import breaker_rule_of
 
 
 class BreakerUpkeep:

@@ -25,12 +25,12 @@ from dovetail.disruption.nodes.written_requests import cancel_reason, cancelled_
 from dovetail.messages.workflow_ids import cluster_of
 from dovetail.model import names
 from dovetail.model.nodes import NodeClaim
-from dovetail.model.permission.beginnings import Cause
-from dovetail.model.permission.pauses import undoing_freeze
 from dovetail.model.reasons.disruption_reasons import DisruptionReason
 from dovetail.model.snapshot import Snapshot
 from dovetail.notices.cancels import cancel_too_late, cancelled
 from dovetail.ports.objects import MetadataChange, NodeClaims, Notices
+from dovetail.rules.pause.pauses import undoing_freeze
+from dovetail.rules.said import Cause
 from dovetail.termination.hooks import denial
 
 _log = logging.getLogger(__name__)

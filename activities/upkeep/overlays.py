@@ -9,8 +9,8 @@ from functools import partial
 from typing import Final
 
 from dovetail.activities.shared.looks.look import Look, Write
-from dovetail.lifecycle.conditions import FALSE, TRUE, ConditionSet, complete
-from dovetail.model.nodes import Condition
+from dovetail.lifecycle.conditions import ConditionSet, complete
+from dovetail.model.nodes import FALSE, TRUE, Condition
 from dovetail.model.objects.overlays import NodeOverlay
 from dovetail.model.snapshot import Snapshot
 from dovetail.placement.overlays import OverlayVerdict, overlay

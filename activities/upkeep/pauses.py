@@ -7,12 +7,13 @@ from collections.abc import Iterator, Mapping
 from functools import partial
 
 from dovetail.activities.shared.looks.look import Look, Write
-from dovetail.model.permission.pauses import EVERY_POOL, Pause, next_end, pauses
+from dovetail.model.own.pauses import Pause
 from dovetail.model.pools import NodePool
 from dovetail.model.snapshot import Snapshot
 from dovetail.notices.notice import Notice
 from dovetail.notices.pauses import not_understood, paused, resumed
 from dovetail.ports.objects import Notices
+from dovetail.rules.pause.pauses import EVERY_POOL, next_end, pauses
 
 Known = Mapping[tuple[str, str, str], Pause]  # by UID of the pool that it is about, and where the pause is kept
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from math import ceil
 from typing import Final
 
-from dovetail.model.rules.gates import Answer
+from dovetail.model.own.gates import Answer
 from dovetail.ports.failures import Failure
 from dovetail.ports.metrics import Metrics
 

@@ -5,12 +5,12 @@ from collections.abc import Iterator, Mapping
 from functools import partial
 
 from dovetail.activities.shared.looks.look import Look, Write
-from dovetail.disruption.upkeep.wanted_rollouts import outlived_rollouts, wanted_rollouts
-from dovetail.model.rules.rollouts import Rollout
+from dovetail.model.own.rollouts import Rollout
 from dovetail.model.snapshot import Snapshot
 from dovetail.notices.notice import Notice
 from dovetail.notices.rollouts import answered
 from dovetail.ports.objects import Notices, TimeObjects
+from dovetail.rules.rollout.wanted import outlived_rollouts, wanted_rollouts
 
 READS = frozenset({"DisruptionPolicy", "NodeRollout"})
 

@@ -12,30 +12,29 @@ from typing import Final
 
 from dovetail.activities.shared.looks.look import Look, Write, earliest
 from dovetail.activities.upkeep.questions import MetricQuestions
-from dovetail.disruption.upkeep.rollout_conditions import STALLED, conditions_of
-from dovetail.disruption.upkeep.rollout_gates import nodes_gate
-from dovetail.disruption.upkeep.rollout_history import ended_as
-from dovetail.disruption.upkeep.rollout_moves import looks_again, next_move
-from dovetail.lifecycle.conditions import FALSE, TRUE
 from dovetail.model import names
 from dovetail.model.names import READY
-from dovetail.model.nodes import Condition
-from dovetail.model.permission.beginnings import readiness_for
-from dovetail.model.permission.rollout_nodes import nodes_of, split_of
+from dovetail.model.nodes import FALSE, TRUE, Condition
+from dovetail.model.own.gates import Answer, GateVerdict
+from dovetail.model.own.health import HealthState
+from dovetail.model.own.policies import Freeze, Opening, Policy, PolicyStatus, TakenRate, next_opening, policies_of
+from dovetail.model.own.rollouts import BEGUN, REFUSED, Rollout, RolloutState, RolloutStatus
 from dovetail.model.pools import NodePool
 from dovetail.model.reasons.disruption_reasons import DisruptionReason
-from dovetail.model.remembered.rates import pace_of, slides_at
-from dovetail.model.rules.gates import Answer, GateVerdict
-from dovetail.model.rules.health import HealthState
-from dovetail.model.rules.policies import Freeze, Opening, Policy, PolicyStatus, TakenRate, next_opening, policies_of
-from dovetail.model.rules.policy_rollouts import conflict
-from dovetail.model.rules.rollouts import BEGUN, REFUSED, Rollout, RolloutState, RolloutStatus
 from dovetail.model.snapshot import Snapshot
 from dovetail.model.values.time import format_time, parse_time
 from dovetail.notices.notice import Notice
 from dovetail.ports.cloud import Catalogues
 from dovetail.ports.failures import Failure
 from dovetail.ports.objects import Notices, TimeObjects
+from dovetail.rules.health.hold import readiness_for
+from dovetail.rules.rate.rates import pace_of, slides_at
+from dovetail.rules.rollout.by_policy import conflict
+from dovetail.rules.rollout.conditions import STALLED, conditions_of
+from dovetail.rules.rollout.gates import nodes_gate
+from dovetail.rules.rollout.history import ended_as
+from dovetail.rules.rollout.moves import looks_again, next_move
+from dovetail.rules.rollout.nodes import nodes_of, split_of
 from dovetail.telemetry.metrics.ours.rollouts import ended
 
 ACTIVE: Final = "Active"

@@ -14,7 +14,7 @@ from dovetail.disruption.commands import Command, Move
 from dovetail.disruption.nodes.candidates import Candidate
 from dovetail.disruption.nodes.costs import pool_cost, reschedule_cost
 from dovetail.disruption.nodes.fleet import Fleet, Member
-from dovetail.model.rules.pod_rules import is_daemon, is_terminal
+from dovetail.model.objects.pod_rules import is_daemon, is_terminal
 
 POLICY: Final = "Balanced"
 WEIGHT: Final = 2  # k: a command may disturb k times the share that it saves

@@ -15,10 +15,10 @@ from dovetail.disruption.nodes.fleet import Fleet, Member
 from dovetail.disruption.nodes.screening import screen
 from dovetail.disruption.settings import DisruptionSettings
 from dovetail.model import names
-from dovetail.model.permission.rollout_nodes import leaves_for_drift
 from dovetail.model.pods import Pod
 from dovetail.model.reasons.disruption_reasons import DisruptionReason
 from dovetail.model.snapshot import Snapshot
+from dovetail.rules.rollout.nodes import leaves_for_drift
 
 LOWEST: Final = str(-(2**31))
 MOST_NODES: Final = 50  # whose pods are written in one turn, besides those of leaving nodes

@@ -11,9 +11,9 @@ from dovetail.disruption.nodes.fleet import Fleet, Member
 from dovetail.disruption.upkeep.conditions import quiet_since
 from dovetail.model import names
 from dovetail.model.objects.judging import Unjudged
-from dovetail.model.permission.beginnings import changes, said_in
-from dovetail.model.remembered.returned_moves import moves_brake
-from dovetail.model.rules.pod_rules import is_active, protection
+from dovetail.model.objects.pod_rules import is_active, protection
+from dovetail.rules.beginnings import changes, said_in
+from dovetail.rules.brake.returned_moves import moves_brake
 
 
 def next_due(fleet: Fleet) -> float | None:

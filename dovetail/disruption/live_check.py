@@ -11,10 +11,10 @@ from dovetail.messages.plans import Target
 from dovetail.model.names import DO_NOT_DISRUPT
 from dovetail.model.nodes import Node, NodeClaim
 from dovetail.model.objects.judging import Judging, Unjudged
+from dovetail.model.objects.pod_rules import is_protected, is_reschedulable, is_terminal, protection
 from dovetail.model.pods import Pod
 from dovetail.model.pools import NodePool
 from dovetail.model.reasons.disruption_reasons import DisruptionReason
-from dovetail.model.rules.pod_rules import is_protected, is_reschedulable, is_terminal, protection
 
 
 def why_closed(pool: NodePool | None, reason: str, now: float) -> str:

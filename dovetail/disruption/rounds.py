@@ -20,10 +20,11 @@ from dovetail.disruption.simulation.pricing import PriceBook
 from dovetail.disruption.simulation.simulation import Replacement, Simulator
 from dovetail.disruption.simulation.simulator import PlacementSimulator
 from dovetail.model.objects.judging import Judging, Unjudged
-from dovetail.model.permission.beginnings import Cause, hold_of, others_closed, said_in
 from dovetail.model.pools import NodePool
 from dovetail.model.reasons.disruption_reasons import DisruptionReason, WhyNot
 from dovetail.model.snapshot import Snapshot
+from dovetail.rules.beginnings import hold_of, others_closed, said_in
+from dovetail.rules.said import Cause
 
 ShouldStop = Callable[[], bool]
 

@@ -9,11 +9,8 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from dovetail.model.names import DRAINED, INITIALIZED_CONDITION, LAUNCHED, READY, REGISTERED_CONDITION
-from dovetail.model.nodes import Condition, NodeClaim
+from dovetail.model.nodes import FALSE, TRUE, UNKNOWN, Condition, NodeClaim
 
-TRUE: Final = "True"
-FALSE: Final = "False"
-UNKNOWN: Final = "Unknown"
 AWAITING: Final = "AwaitingReconciliation"
 
 CLAIM_DEPENDENTS: Final = (LAUNCHED, REGISTERED_CONDITION, INITIALIZED_CONDITION)

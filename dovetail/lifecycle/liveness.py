@@ -7,9 +7,9 @@ LIF-40) but for a node that runs nothing: fifteen minutes where nobody waits for
 
 from typing import Final
 
-from dovetail.lifecycle.conditions import TRUE, conditions_of_claim
+from dovetail.lifecycle.conditions import conditions_of_claim
 from dovetail.model.names import INITIALIZED_CONDITION, LAUNCHED, REGISTERED_CONDITION
-from dovetail.model.nodes import NodeClaim
+from dovetail.model.nodes import TRUE, NodeClaim
 
 LAUNCH_SECONDS: Final = 5 * 60.0
 REGISTRATION_SECONDS: Final = 15 * 60.0

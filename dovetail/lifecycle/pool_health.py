@@ -13,10 +13,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from dovetail.lifecycle.conditions import UNKNOWN, false, true, unknown
+from dovetail.lifecycle.conditions import false, true, unknown
 from dovetail.lifecycle.liveness import LAUNCH_SECONDS, REGISTRATION_SECONDS
 from dovetail.model import names
-from dovetail.model.nodes import Condition, NodeClaim
+from dovetail.model.nodes import UNKNOWN, Condition, NodeClaim
 from dovetail.model.pools import NodePool
 
 HEALTHY: Final = "NodeRegistrationHealthy"

@@ -14,12 +14,14 @@ from dovetail.lifecycle.unfinished import reference
 from dovetail.messages.orders import DeleteClaim
 from dovetail.model import names
 from dovetail.model.nodes import NodeClaim
-from dovetail.model.permission.beginnings import Cause, hold_of, said_in
-from dovetail.model.permission.pauses import Activity, pause_on
+from dovetail.model.objects.pod_rules import is_daemon, is_protected
+from dovetail.model.own.pauses import Activity
 from dovetail.model.pods import Pod
 from dovetail.model.pools import NodePool
-from dovetail.model.rules.pod_rules import is_daemon, is_protected
 from dovetail.model.snapshot import Snapshot
+from dovetail.rules.beginnings import hold_of, said_in
+from dovetail.rules.pause.pauses import pause_on
+from dovetail.rules.said import Cause
 
 MOST_LACKING: Final = 1000  # of a pool in one look: the definition admits 2**63 - 1 replicas
 

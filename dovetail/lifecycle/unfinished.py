@@ -14,13 +14,14 @@ from dovetail.messages.subjects import ClaimRef
 from dovetail.messages.workflow_types import LAUNCH_NODE, TERMINATE_NODE
 from dovetail.model import names
 from dovetail.model.nodes import Node, NodeClaim
-from dovetail.model.permission.beginnings import Cause, hold_of, said_in
-from dovetail.model.permission.pauses import next_end
+from dovetail.model.objects.pod_rules import is_active, is_daemon, is_mirror, is_terminal
 from dovetail.model.places.kept_places import planned_pods
 from dovetail.model.pods import Pod
-from dovetail.model.rules.expiries import deleted_at
-from dovetail.model.rules.pod_rules import is_active, is_daemon, is_mirror, is_terminal
 from dovetail.model.snapshot import Snapshot
+from dovetail.rules.beginnings import hold_of, said_in
+from dovetail.rules.expiry.expiries import deleted_at
+from dovetail.rules.pause.pauses import next_end
+from dovetail.rules.said import Cause
 
 ORPHAN_AGE = 30.0  # a launch writes its claim within this, or its retry finds the instance by its tag
 ORPHANS_AT_LEAST = 3  # more than this, and more than the share below, are no leak but a lost API server

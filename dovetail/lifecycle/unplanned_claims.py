@@ -12,9 +12,9 @@ from dataclasses import replace
 from dovetail.lifecycle.unfinished import is_ours
 from dovetail.model import names
 from dovetail.model.nodes import NodeClaim
+from dovetail.model.objects.pod_rules import is_active
 from dovetail.model.places.kept_places import planned_pods
 from dovetail.model.pods import Pod
-from dovetail.model.rules.pod_rules import is_active
 from dovetail.model.snapshot import Snapshot
 
 _UNLAUNCHED = "unlaunched:///"  # in place of the providerID, by which nodes and claims are joined

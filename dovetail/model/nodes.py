@@ -2,11 +2,16 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Final
 
 from dovetail.model.names import PLAN, REBOOT_GRACE
 from dovetail.model.pods import Expression, Owner
 from dovetail.model.scheduling.taints import Taint
 from dovetail.model.values.resources import Resources
+
+TRUE: Final = "True"
+FALSE: Final = "False"
+UNKNOWN: Final = "Unknown"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

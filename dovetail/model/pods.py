@@ -162,8 +162,8 @@ class Pod:
     nominated_node: str = ""
     owners: tuple[Owner, ...] = ()
     priority: int | None = None
-    do_not_disrupt: str | None = None  # the annotation's text; dovetail.model.rules.pod_rules judges it
-    disruption_window: str | None = None  # the annotation's text; dovetail.model.rules.pod_windows judges it
+    do_not_disrupt: str | None = None  # the annotation's text; dovetail.model.objects.pod_rules judges it
+    disruption_window: str | None = None  # the annotation's text; dovetail.model.own.pod_windows judges it
     deletion_cost: str | None = None
     disruption_cost: str | None = None  # the annotation's text; it comes before the deletion cost
     annotations: Mapping[str, str] | None = None  # only those that rules read; None for most pods

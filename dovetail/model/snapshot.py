@@ -31,11 +31,11 @@ from dovetail.model.objects.workloads import (
     VolumeAttachment,
     VolumeClaim,
 )
+from dovetail.model.own.health import Readiness, readiness_by_pool
+from dovetail.model.own.policies import Freeze, Policy
+from dovetail.model.own.rollouts import REFUSED, PoolNodes, Rollout
 from dovetail.model.pods import Pod
 from dovetail.model.pools import Catalogue, NodePool
-from dovetail.model.rules.health import Readiness, readiness_by_pool
-from dovetail.model.rules.policies import Freeze, Policy
-from dovetail.model.rules.rollouts import REFUSED, PoolNodes, Rollout
 from dovetail.model.scheduling.devices import DeviceClass, ResourceClaim, ResourceClaimTemplate, ResourceSlice
 
 Claims = tuple[NodeClaim, ...]

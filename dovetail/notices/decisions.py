@@ -6,10 +6,10 @@ repeated. The object's UID is not always known here, and is added before publish
 
 from typing import Final, Literal
 
+from dovetail.model.objects.pod_rules import do_not_disrupt_of
+from dovetail.model.own.pod_windows import window_fault, window_words
 from dovetail.model.places.placements import EmptyPool
 from dovetail.model.pods import Pod
-from dovetail.model.rules.pod_rules import do_not_disrupt_of
-from dovetail.model.rules.pod_windows import window_fault, window_words
 from dovetail.model.values.time import format_time
 from dovetail.notices.about import notice_about
 from dovetail.notices.notice import Notice

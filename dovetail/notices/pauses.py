@@ -1,6 +1,6 @@
 """The notices on a NodePool that something is paused, that it resumes, and that a pause cannot be understood."""
 
-from dovetail.model.permission.pauses import Pause
+from dovetail.model.own.pauses import Pause
 from dovetail.model.pools import NodePool
 from dovetail.notices.about import notice_about
 from dovetail.notices.notice import Notice

@@ -6,9 +6,9 @@ name as upstream does, which mixes up namespaces.
 
 from typing import Literal
 
+from dovetail.model.objects.pod_rules import do_not_disrupt_of
+from dovetail.model.own.pod_windows import window_fault, window_words
 from dovetail.model.pods import Pod
-from dovetail.model.rules.pod_rules import do_not_disrupt_of
-from dovetail.model.rules.pod_windows import window_fault, window_words
 from dovetail.model.values.time import format_time
 from dovetail.notices.about import notice_about
 from dovetail.notices.notice import Notice

@@ -2,8 +2,8 @@
 
 from typing import Literal
 
-from dovetail.model.rules.rollout_approvals import Answered
-from dovetail.model.rules.rollouts import Rollout
+from dovetail.model.own.rollout_approvals import Answered
+from dovetail.model.own.rollouts import Rollout
 from dovetail.notices.notice import Notice
 
 

@@ -14,9 +14,16 @@ from typing import Final, Literal
 
 from dovetail.model import names
 from dovetail.model.nodes import Node, NodeClaim
+from dovetail.model.objects.pod_rules import is_active, is_daemon, is_mirror
 from dovetail.model.places.kept_places import keeps_place, planned_pods
 from dovetail.model.pods import Pod
-from dovetail.model.remembered.unused_launches import (
+from dovetail.model.scheduling.requirements import compatible, from_labels
+from dovetail.model.scheduling.taints import untolerated
+from dovetail.model.snapshot import Snapshot
+from dovetail.model.values.resources import fits, total
+from dovetail.placement.buffers.virtual_pods import buffer_uid, is_virtual, planned_for
+from dovetail.placement.node_terms import node_terms
+from dovetail.rules.brake.unused_launches import (
     REMEMBERED_SECONDS,
     UnusedLaunch,
     pod_mark,
@@ -25,13 +32,6 @@ from dovetail.model.remembered.unused_launches import (
     unused_launch,
     whose_pods,
 )
-from dovetail.model.rules.pod_rules import is_active, is_daemon, is_mirror
-from dovetail.model.scheduling.requirements import compatible, from_labels
-from dovetail.model.scheduling.taints import untolerated
-from dovetail.model.snapshot import Snapshot
-from dovetail.model.values.resources import fits, total
-from dovetail.placement.buffers.virtual_pods import buffer_uid, is_virtual, planned_for
-from dovetail.placement.node_terms import node_terms
 
 BINDING_SECONDS: Final = 10.0  # the longest pause of the kube-scheduler between two tries of one pod
 KEPT_SECONDS: Final = 20.0  # a nomination that is still set has not been tried yet: every failed try clears it

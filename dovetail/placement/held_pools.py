@@ -7,13 +7,14 @@ from typing import Final
 
 from dovetail.model import names
 from dovetail.model.nodes import NodeClaim
-from dovetail.model.permission.pauses import Activity, pause_on
+from dovetail.model.own.pauses import Activity
 from dovetail.model.places.placements import Reason
 from dovetail.model.pools import NodePool
-from dovetail.model.remembered.unused_launches import Stop, remembered_launches, stop_of
 from dovetail.model.snapshot import Snapshot
 from dovetail.model.values.backoff import Backoff
 from dovetail.model.values.time import format_time, time_or_none
+from dovetail.rules.brake.unused_launches import Stop, remembered_launches, stop_of
+from dovetail.rules.pause.pauses import pause_on
 
 RESTS: Final = Backoff(first=300.0, longest=2400.0)  # until one more launch is tried, after each that comes to nothing
 

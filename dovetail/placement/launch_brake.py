@@ -16,13 +16,13 @@ from dataclasses import dataclass
 from typing import Final
 
 from dovetail.model.pods import Pod
-from dovetail.model.remembered.unused_launches import stop_of, whose_pods
 from dovetail.model.snapshot import Snapshot
 from dovetail.model.values.time import format_time
 from dovetail.placement.earlier_claims import used_claims
 from dovetail.placement.held_pools import RESTS, trials
 from dovetail.placement.settings import BrakeSettings, PlacementSettings
 from dovetail.placement.unexplained_launches import Launch, launches_of
+from dovetail.rules.brake.unused_launches import stop_of, whose_pods
 
 OVER_ALL: Final = 2  # how many times one pool's limit all pools together may have
 

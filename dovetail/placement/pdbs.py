@@ -8,10 +8,10 @@ always forbid it: the eviction API refuses such a pod, whatever either of them a
 from collections.abc import Iterable
 
 from dovetail.model.objects.pod_index import NodePods, asking_to_stay
+from dovetail.model.objects.pod_rules import is_evictable, is_protected, is_reschedulable
 from dovetail.model.objects.workloads import PodDisruptionBudget
 from dovetail.model.places.moved_pods import MovablePods, movable_pods
 from dovetail.model.pods import Pod, PodShape
-from dovetail.model.rules.pod_rules import is_evictable, is_protected, is_reschedulable
 from dovetail.model.scheduling.selectors import matches
 from dovetail.model.snapshot import Snapshot
 

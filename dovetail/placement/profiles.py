@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from dovetail.model.objects.pod_rules import is_active
 from dovetail.model.pods import Pod, PodShape, SpreadConstraint
-from dovetail.model.rules.pod_rules import is_active
 from dovetail.model.scheduling.requirements import Requirement, RequirementSet
 from dovetail.placement.node_terms import NodeFilter
 

@@ -14,7 +14,6 @@ from dovetail.messages.type_lists import TypeLists, with_own_lists
 from dovetail.model import names
 from dovetail.model.objects.judging import Unjudged
 from dovetail.model.places.placements import Placement, RefusedPod
-from dovetail.model.remembered.unused_launches import stop_of
 from dovetail.model.snapshot import Snapshot
 from dovetail.model.values.resources import CPU, MEMORY
 from dovetail.placement.asking_again import MARK, with_short_offerings
@@ -22,6 +21,7 @@ from dovetail.placement.buffers.verdicts import for_real_pods
 from dovetail.placement.place_pods import Index, cost_pools, is_asked_for, place
 from dovetail.placement.proposals import proposed_nodes
 from dovetail.placement.settings import PlacementSettings
+from dovetail.rules.brake.unused_launches import stop_of
 
 MOST_NODES = 400
 EXAMPLES = 3

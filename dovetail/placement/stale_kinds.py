@@ -8,10 +8,10 @@ from collections.abc import Callable, Collection
 from dataclasses import replace
 from typing import Final
 
+from dovetail.model.objects.pod_rules import is_terminal
 from dovetail.model.objects.watched_kinds import BUFFERS, DEVICES, VOLUMES
 from dovetail.model.places.moves import WORKLOAD_KINDS
 from dovetail.model.pods import Pod
-from dovetail.model.rules.pod_rules import is_terminal
 from dovetail.model.snapshot import Snapshot
 
 # A buffer may follow a StatefulSet or ReplicaSet.

@@ -12,10 +12,10 @@ from typing import Final
 from dovetail.model import names
 from dovetail.model.nodes import NodeClaim
 from dovetail.model.objects.judging import Judging
+from dovetail.model.objects.pod_rules import is_terminal
 from dovetail.model.objects.watched_kinds import NODES_AND_STANDING_CLAIMS, POOLS
 from dovetail.model.places.kept_places import needs_a_node, planned_pods
 from dovetail.model.reasons.endings import is_interrupted
-from dovetail.model.rules.pod_rules import is_terminal
 from dovetail.model.snapshot import Snapshot
 from dovetail.placement.buffers.virtual_pods import Resolved, on_their_way, resolutions
 from dovetail.placement.earlier_claims import earlier_claims

@@ -13,21 +13,21 @@ from typing import Final
 
 from dovetail.model import names
 from dovetail.model.nodes import NodeClaim
+from dovetail.model.objects.pod_rules import is_active
 from dovetail.model.places.kept_places import planned_pods
 from dovetail.model.pods import Expression, Pod
 from dovetail.model.pools import Catalogue, InstanceType
-from dovetail.model.remembered.unused_launches import (
+from dovetail.model.scheduling.requirements import from_expressions
+from dovetail.model.snapshot import Snapshot
+from dovetail.placement.earlier_claims import JOINING_SECONDS, lacks_what_pods_ask_for, up_for, used_claims
+from dovetail.placement.prices import worst_launch_price
+from dovetail.rules.brake.unused_launches import (
     REMEMBERED_SECONDS,
     Whose,
     remembered_launches,
     resumed_at,
     whose_pods,
 )
-from dovetail.model.rules.pod_rules import is_active
-from dovetail.model.scheduling.requirements import from_expressions
-from dovetail.model.snapshot import Snapshot
-from dovetail.placement.earlier_claims import JOINING_SECONDS, lacks_what_pods_ask_for, up_for, used_claims
-from dovetail.placement.prices import worst_launch_price
 
 LACKING_AFTER: Final = 900.0  # a device's driver is built on some nodes
 UNUSED_AFTER: Final = 60.0  # after initialisation; the kube-scheduler binds thousands of pods in less

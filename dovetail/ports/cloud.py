@@ -79,7 +79,7 @@ class Instance:
 
 class Cloud(Protocol):
     async def prepare(self, claim: NodeClaim) -> Prepared | NoCapacity | ClassNotReady | LaunchRefused:
-        """Work out what would be launched for a claim, with the images that it names (model/rules/stable_images.py).
+        """Work out what would be launched for a claim, with the images that it names (model/own/stable_images.py).
         Launches nothing."""
 
     async def launch(

@@ -2,7 +2,7 @@
 
 from typing import Protocol
 
-from dovetail.model.rules.gates import Series
+from dovetail.model.own.gates import Series
 
 
 class Metrics(Protocol):

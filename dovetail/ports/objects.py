@@ -20,10 +20,10 @@ from dovetail.notices.notice import Notice
 if TYPE_CHECKING:  # what decides about moves, policies and roll-outs is not loaded for an order
     from dovetail.model.objects.buffers import BufferStatus, CapacityBuffer
     from dovetail.model.objects.overlays import NodeOverlay
+    from dovetail.model.own.policies import Freeze, Policy, PolicyStatus, TimeRules
+    from dovetail.model.own.rollout_approvals import Approval
+    from dovetail.model.own.rollouts import Intent, NewRollout, Rollout, RolloutStatus
     from dovetail.model.places.move_changes import MoveChange
-    from dovetail.model.rules.policies import Freeze, Policy, PolicyStatus, TimeRules
-    from dovetail.model.rules.rollout_approvals import Approval
-    from dovetail.model.rules.rollouts import Intent, NewRollout, Rollout, RolloutStatus
 
 
 class Versioned(Protocol):

@@ -14,11 +14,11 @@ from dovetail.model.nodes import Condition, Node, NodeClaim
 from dovetail.model.objects.unreadable import Unreadable
 from dovetail.model.objects.watched_kinds import Kinds
 from dovetail.model.objects.workloads import Deployment, PodDisruptionBudget, Volume, VolumeAttachment, VolumeClaim
-from dovetail.model.permission.pauses import Activity, Pause
+from dovetail.model.own.drain_rules import DrainRules
+from dovetail.model.own.pauses import Activity, Pause
 from dovetail.model.places.moves import Moves
 from dovetail.model.pods import Pod
 from dovetail.model.pools import NodePool
-from dovetail.model.rules.drain_rules import DrainRules
 from dovetail.model.scheduling.devices import ResourceSlice
 from dovetail.model.snapshot import Snapshot
 

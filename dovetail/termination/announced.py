@@ -6,9 +6,9 @@ may lag behind the write before.
 
 from typing import Final
 
-from dovetail.lifecycle.conditions import TRUE, false
+from dovetail.lifecycle.conditions import false
 from dovetail.model.names import DRAINED
-from dovetail.model.nodes import Condition, Node
+from dovetail.model.nodes import TRUE, Condition, Node
 
 PLANNED: Final = "MaintenancePlanned"
 DRAINING: Final = "DrainInProgress"

@@ -6,9 +6,9 @@ attach-detach controller detaches volumes; this product never does (TRM-32).
 
 from collections.abc import Iterable
 
+from dovetail.model.objects.pod_rules import is_drainable
 from dovetail.model.objects.workloads import Volume, VolumeAttachment, VolumeClaim
 from dovetail.model.pods import Pod, claim_key
-from dovetail.model.rules.pod_rules import is_drainable
 
 
 def volume_claim_keys(pods: tuple[Pod, ...], now: float) -> tuple[str, ...]:

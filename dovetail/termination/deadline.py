@@ -7,7 +7,7 @@ cannot be read is reported and ignored; upstream stops the termination for it.
 
 from dovetail.model.names import FORCED, HELD_LEVELS, TERMINATION_DEADLINE
 from dovetail.model.nodes import NodeClaim
-from dovetail.model.rules.drain_rules import Level
+from dovetail.model.own.drain_rules import Level
 from dovetail.model.values.time import format_time, time_or_none
 
 

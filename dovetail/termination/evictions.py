@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from dovetail.model.objects.judging import Judging, Unjudged
+from dovetail.model.objects.pod_rules import awaits_eviction, is_daemon, is_protected
 from dovetail.model.pods import Pod
-from dovetail.model.rules.pod_rules import awaits_eviction, is_daemon, is_protected
 from dovetail.termination.deadline import tighter
 from dovetail.termination.timing import MINIMUM_DRAIN
 

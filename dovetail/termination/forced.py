@@ -10,7 +10,7 @@ from typing import Final
 
 from dovetail.model import names
 from dovetail.model.nodes import NodeClaim
-from dovetail.model.rules.drain_rules import Blocker
+from dovetail.model.own.drain_rules import Blocker
 from dovetail.model.values.time import format_time, time_or_none
 from dovetail.termination.deadline import deadline_of, is_forced_by_older, tighter
 from dovetail.termination.ladder import DrainHold, began_at

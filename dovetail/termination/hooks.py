@@ -11,8 +11,8 @@ from typing import Final
 
 from dovetail.model import names
 from dovetail.model.nodes import NodeClaim
+from dovetail.model.own.drain_rules import HookRules
 from dovetail.model.reasons.endings import is_interrupted, warned_at
-from dovetail.model.rules.drain_rules import HookRules
 from dovetail.termination.deadline import tighter
 
 INTERRUPTED_SECONDS: Final = 60.0  # of the two minutes that the cloud gives: the pods need the rest

@@ -13,10 +13,10 @@ from typing import Final
 from dovetail.model import names
 from dovetail.model.nodes import NodeClaim
 from dovetail.model.objects.judging import Judging, Unjudged
+from dovetail.model.objects.pod_rules import is_protected
+from dovetail.model.own.drain_rules import NAMED_ONLY, Blocker, DrainRules, Escalation, Level, hook_rules
 from dovetail.model.pods import Pod
 from dovetail.model.reasons.endings import ended_of
-from dovetail.model.rules.drain_rules import NAMED_ONLY, Blocker, DrainRules, Escalation, Level, hook_rules
-from dovetail.model.rules.pod_rules import is_protected
 from dovetail.model.values.durations import DurationError, parse_seconds
 from dovetail.model.values.time import format_time, time_or_none
 from dovetail.termination.deadline import is_forced_by_older

@@ -11,8 +11,8 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
+from dovetail.model.objects.pod_rules import is_active
 from dovetail.model.pods import Owner, Pod, controller_of
-from dovetail.model.rules.pod_rules import is_active
 from dovetail.termination import timing
 
 WITHOUT_TURNS: Final = frozenset({"Job", "DaemonSet", "Node"})

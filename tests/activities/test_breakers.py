@@ -15,11 +15,12 @@ from dovetail.activities.upkeep.breakers import BreakerUpkeep
 from dovetail.messages.outcomes import MarkOutcome
 from dovetail.messages.requests import GiveBackRequest
 from dovetail.model import names
-from dovetail.model.remembered.breakers import Breaker, BreakerRule, breaker_of, with_breaker
-from dovetail.model.rules.policies import Policy, TimeRules
-from dovetail.model.rules.rollouts import Rollout, RolloutState, RolloutStatus, RolloutStep
+from dovetail.model.own.breaker_rules import BreakerRule
+from dovetail.model.own.policies import Policy, TimeRules
+from dovetail.model.own.rollouts import Rollout, RolloutState, RolloutStatus, RolloutStep
 from dovetail.model.snapshot import Snapshot
 from dovetail.ports.failures import Conflict
+from dovetail.rules.brake.breakers import Breaker, breaker_of, with_breaker
 from testing.fakes import FakeClaims, FakeNotices, FakePods, World
 from tests.activities.test_pauses import OneNamespace
 from tests.activities.test_rates import Killed, Kills, Pools, Scene

@@ -25,8 +25,8 @@ from dovetail.messages.plans import DisruptionPlan, Target
 from dovetail.messages.requests import DisruptionRequest
 from dovetail.model import names
 from dovetail.model.nodes import Condition, NodeClaim
+from dovetail.model.own.policies import Freeze
 from dovetail.model.reasons.disruption_reasons import WhyNot
-from dovetail.model.rules.policies import Freeze
 from dovetail.model.snapshot import Snapshot
 from testing.disruption_worlds import a_pair, a_world
 from testing.fakes import FakeClaims, FakeNotices, World

@@ -16,7 +16,7 @@ from dovetail.messages.subjects import ClaimRef, Departure
 from dovetail.model import names
 from dovetail.model.nodes import Condition
 from dovetail.model.objects.workloads import PodDisruptionBudget, VolumeAttachment
-from dovetail.model.permission.pauses import Activity, Pause
+from dovetail.model.own.pauses import Activity, Pause
 from dovetail.model.pods import Expression, LabelSelector, Pod, VolumeUse
 from dovetail.model.values.time import format_time
 from dovetail.ports.cloud import Instance

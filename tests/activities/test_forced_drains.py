@@ -9,9 +9,9 @@ import pytest
 from dovetail.activities.termination.eviction_pace import EvictionPace
 from dovetail.activities.termination.mover import Mover
 from dovetail.model import names
-from dovetail.model.permission.pauses import Activity, Pause
+from dovetail.model.own.drain_rules import Blocker, DrainRules, Escalation, Level
+from dovetail.model.own.pauses import Activity, Pause
 from dovetail.model.pods import Pod
-from dovetail.model.rules.drain_rules import Blocker, DrainRules, Escalation, Level
 from dovetail.model.values.time import format_time
 from dovetail.ports.failures import Failure, NotReadable
 from dovetail.termination.evictions import SYSTEM_PRIORITY

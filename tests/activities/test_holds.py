@@ -24,9 +24,9 @@ from dovetail.messages.subjects import Departure
 from dovetail.model import names
 from dovetail.model.nodes import NodeClaim
 from dovetail.model.objects.workloads import VolumeAttachment
-from dovetail.model.permission.pauses import Activity, Pause
+from dovetail.model.own.drain_rules import Blocker, DrainRules, Escalation, HookRules, Level
+from dovetail.model.own.pauses import Activity, Pause
 from dovetail.model.pods import Pod
-from dovetail.model.rules.drain_rules import Blocker, DrainRules, Escalation, HookRules, Level
 from dovetail.model.snapshot import Snapshot
 from dovetail.model.values.time import format_time, time_or_none
 from dovetail.ports.failures import Forbidden, NotReadable, NotSeenYet, Postponed

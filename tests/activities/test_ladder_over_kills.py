@@ -14,8 +14,8 @@ import pytest
 from dovetail.activities.termination.eviction_pace import EvictionPace
 from dovetail.activities.termination.mover import Mover
 from dovetail.model.nodes import NodeClaim
+from dovetail.model.own.drain_rules import Blocker
 from dovetail.model.places.move_changes import read_begun
-from dovetail.model.rules.drain_rules import Blocker
 from dovetail.ports.failures import Unreachable
 from dovetail.ports.objects import MetadataChange
 from testing.fakes import FakeClaims, FakeNotices, World

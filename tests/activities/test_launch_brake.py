@@ -12,11 +12,11 @@ from dovetail.model import names
 from dovetail.model.nodes import NodeClaim
 from dovetail.model.pods import Pod
 from dovetail.model.pools import NodePool
-from dovetail.model.remembered.unused_launches import remembered_launches, stop_of, stop_text
 from dovetail.model.snapshot import Snapshot
 from dovetail.placement.settings import BrakeSettings
 from dovetail.ports.failures import Failure
 from dovetail.ports.objects import MetadataChange, PoolStatus
+from dovetail.rules.brake.unused_launches import remembered_launches, stop_of, stop_text
 from testing.fakes import FakeNotices, World
 from tests.activities.test_creating_claims import POOL, created
 from tests.activities.test_upkeep import Pools

@@ -16,7 +16,7 @@ from dovetail.messages.requests import UnmarkRequest
 from dovetail.messages.subjects import ClaimRef
 from dovetail.model import names
 from dovetail.model.objects.workloads import Deployment, Namespace, RollOut
-from dovetail.model.permission.pauses import Activity, Pause
+from dovetail.model.own.pauses import Activity, Pause
 from dovetail.model.places.move_changes import MoveChange, read_begun, read_failed
 from dovetail.model.places.moved_pods import OfSnapshot
 from dovetail.model.places.moves import Moves

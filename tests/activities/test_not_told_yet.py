@@ -19,15 +19,15 @@ from dovetail.adapters.kubernetes_json.view import CachedView
 from dovetail.cli.demo.change_objects import policies_that_guard_moves
 from dovetail.model import names
 from dovetail.model.objects.workloads import Deployment
-from dovetail.model.permission.pauses import Activity, Pause
+from dovetail.model.own.pauses import Activity, Pause
+from dovetail.model.own.rollouts import RolloutState
 from dovetail.model.places.move_changes import GUARD, GUARD_KINDS
 from dovetail.model.places.moves import Moves, MoveStep, WhyNotMoved
 from dovetail.model.pods import Pod, VolumeUse
-from dovetail.model.remembered.breakers import Breaker, with_breaker
-from dovetail.model.rules.rollouts import RolloutState
 from dovetail.model.snapshot import Snapshot
 from dovetail.model.values.json import Json
 from dovetail.ports.failures import NotSeenYet
+from dovetail.rules.brake.breakers import Breaker, with_breaker
 from testing.disruption_worlds import a_pair, a_world, condition
 from testing.fakes import FakeNotices, World
 from testing.time_rules import with_rules

@@ -18,10 +18,10 @@ from dovetail.messages.subjects import ClaimRef
 from dovetail.model import names
 from dovetail.model.nodes import Condition
 from dovetail.model.objects.workloads import Namespace
+from dovetail.model.own.policies import Expiry, Policy, TimeRules
+from dovetail.model.own.rollouts import Rollout, RolloutState, RolloutStatus
+from dovetail.model.own.stable_images import StableImage, StableImages
 from dovetail.model.pools import Budget, DisruptionPolicy, NodePool
-from dovetail.model.rules.policies import Expiry, Policy, TimeRules
-from dovetail.model.rules.rollouts import Rollout, RolloutState, RolloutStatus
-from dovetail.model.rules.stable_images import StableImage, StableImages
 from dovetail.model.snapshot import Snapshot
 from dovetail.ports.failures import Forbidden
 from dovetail.ports.objects import MetadataChange

@@ -9,7 +9,7 @@ from temporalio.testing import ActivityEnvironment
 from dovetail.activities.shared.looks.look import Look, Write
 from dovetail.activities.upkeep.keep_up import KeepUp
 from dovetail.activities.upkeep.questions import AT_ONCE, NOT_SET, MetricQuestions
-from dovetail.model.rules.gates import Series
+from dovetail.model.own.gates import Series
 from dovetail.model.snapshot import Snapshot
 from dovetail.ports.failures import Unreachable
 from tests.waiting import until

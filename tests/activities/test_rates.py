@@ -16,12 +16,14 @@ from dovetail.messages.plans import DisruptionCommand, Seen, Target
 from dovetail.messages.requests import MarkRequest
 from dovetail.model import names
 from dovetail.model.nodes import NodeClaim
-from dovetail.model.permission.beginnings import Cause, Said, left_of_rates
+from dovetail.model.own.policies import Policy, TimeRules
+from dovetail.model.own.rates import Rate
 from dovetail.model.pools import NodePool
-from dovetail.model.remembered.rates import BegunNodes, Rate, begun_of, pace_of, with_begun
-from dovetail.model.rules.policies import Policy, TimeRules
 from dovetail.ports.failures import Conflict
 from dovetail.ports.objects import MetadataChange, PoolStatus
+from dovetail.rules.rate.hold import left_of_rates
+from dovetail.rules.rate.rates import BegunNodes, begun_of, pace_of, with_begun
+from dovetail.rules.said import Cause, Said
 from testing.fakes import FakeClaims, World, mark_ports
 from tests.activities.test_pauses import COMMAND, OneNamespace
 from tests.lifecycle.objects import a_joined_claim, a_joined_node, a_pool

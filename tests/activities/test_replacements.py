@@ -24,9 +24,9 @@ from dovetail.model.nodes import Condition, NodeClaim
 from dovetail.model.pods import Pod
 from dovetail.model.pools import ClaimTemplate, NodePool
 from dovetail.model.reasons.disruption_reasons import DisruptionReason
-from dovetail.model.remembered.breakers import happened_mark
 from dovetail.model.scheduling.taints import Taint
 from dovetail.ports.failures import NotReadable
+from dovetail.rules.brake.breakers import happened_mark
 from dovetail.workflows.disrupt_nodes import REPLACEMENT_SECONDS
 from testing.fakes import FakeClaims, FakeLookups, FakeNotices, FakePods, World, mark_ports
 from tests.activities.test_gated_orders import OnePool

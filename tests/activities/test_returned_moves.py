@@ -20,9 +20,9 @@ from dovetail.messages.requests import CreateRequest, DeletesRequest
 from dovetail.model import names
 from dovetail.model.pools import NodePool
 from dovetail.model.reasons.disruption_reasons import DisruptionReason
-from dovetail.model.remembered.returned_moves import RESTS, moves_brake, returned_text, taken_text
 from dovetail.ports.failures import Unreachable
 from dovetail.ports.objects import MetadataChange
+from dovetail.rules.brake.returned_moves import RESTS, moves_brake, returned_text, taken_text
 from testing.disruption_worlds import HOUR, NOW, a_pair, a_pool, a_world
 from testing.fakes import FakeClaims, FakeLookups, FakeNotices, World
 from tests.activities.test_creating_claims import NODE, POOL

@@ -17,9 +17,9 @@ from dovetail.messages.requests import CreateRequest, MarkRequest
 from dovetail.messages.subjects import ClaimRef
 from dovetail.model import names
 from dovetail.model.nodes import NodeClassRef
-from dovetail.model.rules.policies import Policy, TimeRules
-from dovetail.model.rules.rollouts import Intent, Rollout, RolloutPlan, RolloutState, RolloutStatus, RolloutStep
-from dovetail.model.rules.stable_images import BACK, StableImage, StableImages
+from dovetail.model.own.policies import Policy, TimeRules
+from dovetail.model.own.rollouts import Intent, Rollout, RolloutPlan, RolloutState, RolloutStatus, RolloutStep
+from dovetail.model.own.stable_images import BACK, StableImage, StableImages
 from dovetail.model.snapshot import Snapshot
 from dovetail.ports.cloud import NodeClassState
 from dovetail.ports.failures import Failure

@@ -16,14 +16,13 @@ from dovetail.messages.plans import Seen
 from dovetail.messages.requests import MarkRequest
 from dovetail.model import names
 from dovetail.model.nodes import Condition, NodeClaim, NodeClassRef
-from dovetail.model.permission.beginnings import Cause, HeldBy
-from dovetail.model.remembered.rates import BegunNodes, Rate, with_begun
-from dovetail.model.rules.gates import GateResult
-from dovetail.model.rules.health import HealthRule
-from dovetail.model.rules.openings import Window
-from dovetail.model.rules.policies import Freeze, Policy, PolicyStatus, TimeRules
-from dovetail.model.rules.rollout_approvals import Answered, Approval
-from dovetail.model.rules.rollouts import (
+from dovetail.model.own.gates import GateResult
+from dovetail.model.own.health import HealthRule
+from dovetail.model.own.openings import Window
+from dovetail.model.own.policies import Freeze, Policy, PolicyStatus, TimeRules
+from dovetail.model.own.rates import Rate
+from dovetail.model.own.rollout_approvals import Answered, Approval
+from dovetail.model.own.rollouts import (
     Intent,
     NewRollout,
     NodesGate,
@@ -33,12 +32,14 @@ from dovetail.model.rules.rollouts import (
     RolloutStatus,
     RolloutStep,
 )
-from dovetail.model.rules.stable_images import StableImage
+from dovetail.model.own.stable_images import StableImage
 from dovetail.model.snapshot import Snapshot
 from dovetail.model.values.time import parse_time
 from dovetail.ports.cloud import NodeClassState
 from dovetail.ports.failures import Forbidden, Unreachable
 from dovetail.ports.objects import MetadataChange
+from dovetail.rules.rate.rates import BegunNodes, with_begun
+from dovetail.rules.said import Cause, HeldBy
 from testing.disruption_worlds import a_pair, a_pool, condition
 from testing.fakes import FakeClaims, FakeNotices, World, mark_ports
 from testing.time_rules import with_rules

@@ -17,7 +17,7 @@ from dovetail.lifecycle.repair import find_repairs
 from dovetail.lifecycle.unfinished import expired
 from dovetail.model import names
 from dovetail.model.nodes import NodeClaim
-from dovetail.model.rules.pod_rules import awaits_eviction
+from dovetail.model.objects.pod_rules import awaits_eviction
 from testing.fakes import FakeClaims, FakeCloud, FakeLookups, FakeNotices, World
 from tests.activities import test_draining
 from tests.activities.test_consistency import a_settled_world, look

@@ -12,8 +12,7 @@ from dovetail.adapters.kube.failures import Answer, failure_of
 from dovetail.adapters.kubernetes_json.parsing.rollouts import parse_rollout
 from dovetail.adapters.kubernetes_json.rendering.policies import render_new_rollout, render_rollout
 from dovetail.cli.main import main
-from dovetail.disruption.upkeep.rollout_moves import next_move
-from dovetail.model.rules.rollouts import (
+from dovetail.model.own.rollouts import (
     Intent,
     NewRollout,
     NodesGate,
@@ -25,6 +24,7 @@ from dovetail.model.rules.rollouts import (
     RolloutStatus,
 )
 from dovetail.notices.rollouts import answered
+from dovetail.rules.rollout.moves import next_move
 from testbed.simulated_world import SimulatedWorld
 from testing.disruption_worlds import HOUR, NOW
 from tests.cli.worlds import CLUSTER, a_ready_pool, a_world

@@ -8,9 +8,9 @@ import pytest
 
 from dovetail.answers.doctor.findings import Check
 from dovetail.answers.doctor.prometheus import prometheus_check
-from dovetail.model.rules.gates import GateResult, GateVerdict, Series
-from dovetail.model.rules.policies import Policy, PolicyStatus
-from dovetail.model.rules.rollouts import Rollout, RolloutState
+from dovetail.model.own.gates import GateResult, GateVerdict, Series
+from dovetail.model.own.policies import Policy, PolicyStatus
+from dovetail.model.own.rollouts import Rollout, RolloutState
 from dovetail.ports.failures import Unreachable
 from testing.disruption_worlds import NOW
 from testing.time_rules import with_rules

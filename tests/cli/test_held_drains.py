@@ -13,9 +13,9 @@ from dovetail.answers.status.moves import moves
 from dovetail.answers.status.needs import needs_of
 from dovetail.model import names
 from dovetail.model.nodes import NodeClaim
+from dovetail.model.own.drain_rules import Blocker, DrainRules, Escalation, HookRules, Level
+from dovetail.model.own.policies import Policy
 from dovetail.model.pods import Toleration
-from dovetail.model.rules.drain_rules import Blocker, DrainRules, Escalation, HookRules, Level
-from dovetail.model.rules.policies import Policy
 from dovetail.model.snapshot import Snapshot
 from dovetail.model.values.time import format_time
 from dovetail.notices.holds import drain_asks

@@ -23,9 +23,9 @@ from dovetail.disruption.rounds import never
 from dovetail.messages.plans import DisruptionPlan
 from dovetail.messages.states import Held
 from dovetail.model import names
-from dovetail.model.permission.pauses import annotations_of
-from dovetail.model.remembered.unused_launches import resumed_annotations
 from dovetail.ports.failures import Forbidden
+from dovetail.rules.brake.unused_launches import resumed_annotations
+from dovetail.rules.pause.pauses import annotations_of
 from dovetail.settings.deciding import disruption_settings
 from testbed.simulated_world import SimulatedWorld
 from tests.adapters.simulator.manifests import a_deployment

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from dovetail.cli.main import main
-from dovetail.model.rules.stable_images import OTHER_CHANGE
+from dovetail.model.own.stable_images import OTHER_CHANGE
 from dovetail.ports.failures import Unreachable
 from testbed.simulated_world import SimulatedWorld
 from tests.cli.worlds import CLUSTER, a_ready_pool, a_world

@@ -12,10 +12,10 @@ from dovetail.answers.shown.screen import Screen
 from dovetail.answers.status.answer import Allowed, Need, PoolStatus, Use
 from dovetail.answers.status.rollouts import rollout_needs, rollouts_shown
 from dovetail.disruption.settings import DisruptionSettings
-from dovetail.model.rules.openings import Window
-from dovetail.model.rules.policies import Freeze, Policy
-from dovetail.model.rules.rollout_approvals import Awaits
-from dovetail.model.rules.rollouts import (
+from dovetail.model.own.openings import Window
+from dovetail.model.own.policies import Freeze, Policy
+from dovetail.model.own.rollout_approvals import Awaits
+from dovetail.model.own.rollouts import (
     Intent,
     NodesGate,
     Rollout,

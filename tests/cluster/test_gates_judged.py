@@ -7,9 +7,9 @@ import pytest
 from dovetail.adapters.kubernetes_json.parsing.policies import parse_policy
 from dovetail.adapters.kubernetes_json.parsing.rollouts import parse_rollout
 from dovetail.adapters.kubernetes_json.rendering.policies import render_rollout, render_status
-from dovetail.model.rules.gates import GateResult, GateVerdict
-from dovetail.model.rules.policies import PolicyStatus
-from dovetail.model.rules.rollouts import Order, Passage, RolloutState, RolloutStatus
+from dovetail.model.own.gates import GateResult, GateVerdict
+from dovetail.model.own.policies import PolicyStatus
+from dovetail.model.own.rollouts import Order, Passage, RolloutState, RolloutStatus
 from testing.cluster.ground import Ground
 from tests.adapters.kubernetes_json.test_parsing_policies import GATES
 from tests.cluster.test_approvals_policy import ROLLOUTS, a_rollout

@@ -12,10 +12,10 @@ from typing import Final
 
 from dovetail.model import names
 from dovetail.model.nodes import NodeClaim
+from dovetail.model.own.policies import Policy
+from dovetail.model.own.rollouts import Rollout, RolloutStep
+from dovetail.model.own.stable_images import images_of
 from dovetail.model.pools import NodePool
-from dovetail.model.rules.policies import Policy
-from dovetail.model.rules.rollouts import Rollout, RolloutStep
-from dovetail.model.rules.stable_images import images_of
 from dovetail.model.snapshot import Snapshot
 from dovetail.model.values.hashing import NODE_POOL_HASH_ALGORITHM
 from testing.disruption_worlds import NOW, Pair, a_pair, a_pod, a_pool, a_world, condition

@@ -13,17 +13,19 @@ from dovetail.activities.upkeep.time_rules import rollout_status
 from dovetail.disruption.choose import choose
 from dovetail.disruption.rounds import never
 from dovetail.disruption.settings import DisruptionSettings
-from dovetail.disruption.upkeep.wanted_rollouts import wanted_rollouts
 from dovetail.messages.plans import DisruptionPlan, Seen
 from dovetail.model import names
 from dovetail.model.nodes import NodeClaim
-from dovetail.model.permission.beginnings import Cause, hold_of, rollouts_of, said_in, why_not_made
-from dovetail.model.rules.gates import Answer
-from dovetail.model.rules.policies import Policy
-from dovetail.model.rules.rollout_approvals import Approval
-from dovetail.model.rules.rollouts import Intent, Rollout, RolloutPlan, RolloutStep
-from dovetail.model.rules.stable_images import images_of
+from dovetail.model.own.gates import Answer
+from dovetail.model.own.policies import Policy
+from dovetail.model.own.rollout_approvals import Approval
+from dovetail.model.own.rollouts import Intent, Rollout, RolloutPlan, RolloutStep
+from dovetail.model.own.stable_images import images_of
 from dovetail.model.snapshot import Snapshot
+from dovetail.rules.beginnings import hold_of, said_in
+from dovetail.rules.rollout.hold import why_not_made
+from dovetail.rules.rollout.wanted import wanted_rollouts
+from dovetail.rules.said import Cause, rollouts_of
 from testing.kept_rollouts import kept
 from testing.made_claims import made_by
 from tests.disruption.changing_pool import CANARY, REMEMBERED, ChangingPool, Decided

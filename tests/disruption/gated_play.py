@@ -12,9 +12,9 @@ from typing import Final
 
 from dovetail.activities.upkeep.time_rules import questions_of
 from dovetail.model import names
-from dovetail.model.rules.gates import AlertsRule, Answer, AskedGate, QueryRule, Series
-from dovetail.model.rules.policies import Policy
-from dovetail.model.rules.rollouts import BEGUN, Intent, Order, Rollout, RolloutPlan
+from dovetail.model.own.gates import AlertsRule, Answer, AskedGate, QueryRule, Series
+from dovetail.model.own.policies import Policy
+from dovetail.model.own.rollouts import BEGUN, Intent, Order, Rollout, RolloutPlan
 from dovetail.model.snapshot import Snapshot
 from tests.disruption.fraction_play import Play, a_policy, play_on
 

@@ -8,11 +8,8 @@ import pytest
 
 from dovetail.activities.upkeep.time_rules import questions_of, rollout_status
 from dovetail.disruption.explain import explain_node
-from dovetail.disruption.upkeep.rollout_conditions import UNKNOWN_FOR, conditions_of
-from dovetail.disruption.upkeep.rollout_moves import UNHEALED, next_move
 from dovetail.model import names
-from dovetail.model.permission.beginnings import Cause, hold_of, said_in
-from dovetail.model.rules.gates import (
+from dovetail.model.own.gates import (
     NOT_ASKED,
     AlertsRule,
     Answer,
@@ -22,10 +19,14 @@ from dovetail.model.rules.gates import (
     QueryRule,
     Series,
 )
-from dovetail.model.rules.health import HealthRule
-from dovetail.model.rules.policies import Policy
-from dovetail.model.rules.rollouts import Intent, PoolNodes, Rollout, RolloutState
-from dovetail.model.rules.stable_images import StableImages
+from dovetail.model.own.health import HealthRule
+from dovetail.model.own.policies import Policy
+from dovetail.model.own.rollouts import Intent, PoolNodes, Rollout, RolloutState
+from dovetail.model.own.stable_images import StableImages
+from dovetail.rules.beginnings import hold_of, said_in
+from dovetail.rules.rollout.conditions import UNKNOWN_FOR, conditions_of
+from dovetail.rules.rollout.moves import UNHEALED, next_move
+from dovetail.rules.said import Cause
 from testing.disruption_worlds import NOW, a_pair, a_world, condition
 from testing.kept_rollouts import kept
 from testing.time_rules import with_rules

@@ -5,12 +5,13 @@ from typing import Final
 
 import pytest
 
-from dovetail.model.permission.beginnings import Cause, HeldBy, Said, changes, hold_of, said_in
-from dovetail.model.permission.pauses import Activity, Pause
+from dovetail.model.own.openings import Window
+from dovetail.model.own.pauses import Activity, Pause
+from dovetail.model.own.policies import Freeze, Policy
 from dovetail.model.reasons.disruption_reasons import DisruptionReason
-from dovetail.model.rules.openings import Window
-from dovetail.model.rules.policies import Freeze, Policy
 from dovetail.model.snapshot import Snapshot
+from dovetail.rules.beginnings import changes, hold_of, said_in
+from dovetail.rules.said import Cause, HeldBy, Said
 from testing.beginnings import CAUSES, RULES
 from testing.disruption_worlds import HOUR, NOW, a_pool, a_world
 from testing.time_rules import with_rules

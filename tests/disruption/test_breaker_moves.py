@@ -10,15 +10,18 @@ from dovetail.disruption.outlook.forecast import foretell
 from dovetail.disruption.outlook.waves import outlook
 from dovetail.disruption.rounds import never
 from dovetail.disruption.settings import DisruptionSettings
-from dovetail.disruption.upkeep.breaker_moves import breakers_look_again, next_breakers
 from dovetail.messages.plans import DisruptionPlan
 from dovetail.model import names
+from dovetail.model.own.breaker_rules import BreakerRule
+from dovetail.model.own.policies import Policy
+from dovetail.model.own.rollouts import Rollout, RolloutState, RolloutStatus, RolloutStep
 from dovetail.model.pools import NodePool
 from dovetail.model.reasons.disruption_reasons import WhyNot
-from dovetail.model.remembered.breakers import (
+from dovetail.model.snapshot import Snapshot
+from dovetail.rules.brake.breaker_moves import breakers_look_again, next_breakers
+from dovetail.rules.brake.breakers import (
     PROBE,
     Breaker,
-    BreakerRule,
     breaker_of,
     happened_mark,
     open_breakers,
@@ -26,9 +29,6 @@ from dovetail.model.remembered.breakers import (
     with_breaker,
     with_failures_answered,
 )
-from dovetail.model.rules.policies import Policy
-from dovetail.model.rules.rollouts import Rollout, RolloutState, RolloutStatus, RolloutStep
-from dovetail.model.snapshot import Snapshot
 from testing.disruption_worlds import HOUR, NOW, Pair, a_pair, a_pod, a_pool, a_world, condition
 from testing.time_rules import with_rules
 

@@ -9,9 +9,9 @@ from dovetail.disruption.nodes.fleet import Fleet
 from dovetail.disruption.nodes.screening import screen
 from dovetail.disruption.settings import DisruptionSettings
 from dovetail.model import names
+from dovetail.model.objects.pod_rules import is_protected
 from dovetail.model.pools import Catalogue
 from dovetail.model.reasons.disruption_reasons import WhyNot
-from dovetail.model.rules.pod_rules import is_protected
 from dovetail.notices.decisions import pod_notice
 from dovetail.placement.pdbs import PdbIndex
 from testing.disruption_worlds import NOW, Pair, a_pair, a_pdb, a_pod, a_world

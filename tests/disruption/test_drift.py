@@ -16,9 +16,9 @@ from dovetail.model.objects.workloads import Volume, VolumeClaim
 from dovetail.model.pods import Expression, NodeTerm, VolumeUse
 from dovetail.model.pools import Budget
 from dovetail.model.reasons.disruption_reasons import WhyNot
-from dovetail.model.remembered.breakers import Breaker, with_breaker
 from dovetail.model.snapshot import Snapshot
 from dovetail.model.values.resources import NODES
+from dovetail.rules.brake.breakers import Breaker, with_breaker
 from testing.disruption_worlds import NOW, Pair, a_pair, a_pod, a_pool, a_world, condition
 
 NEVER_QUIET: dict[str, Any] = {"consolidate_after": None}

@@ -8,7 +8,7 @@ from collections import Counter
 
 import pytest
 
-from dovetail.model.rules.rollouts import RolloutState
+from dovetail.model.own.rollouts import RolloutState
 from tests.disruption.fraction_play import played
 
 RARE = {RolloutState.PAUSED, RolloutState.JUDGING}  # nobody answers in time; a node is not ready, which is not played

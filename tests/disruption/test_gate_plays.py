@@ -7,9 +7,9 @@ from typing import Final
 
 import pytest
 
-from dovetail.disruption.upkeep.rollout_gates import STARTS_WITHIN
-from dovetail.disruption.upkeep.rollout_moves import CONFIRMED
-from dovetail.model.rules.gates import GateResult
+from dovetail.model.own.gates import GateResult
+from dovetail.rules.rollout.gates import STARTS_WITHIN
+from dovetail.rules.rollout.moves import CONFIRMED
 from testing.disruption_worlds import NOW
 from tests.disruption.test_roll_back_plays import NEW, NODES, OLD, Play, a_rollout
 

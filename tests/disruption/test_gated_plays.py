@@ -7,8 +7,8 @@ from collections import Counter
 
 import pytest
 
-from dovetail.model.rules.gates import GateResult
-from dovetail.model.rules.rollouts import RolloutState
+from dovetail.model.own.gates import GateResult
+from dovetail.model.own.rollouts import RolloutState
 from tests.disruption.gated_play import gated
 
 

@@ -17,12 +17,12 @@ from dovetail.lifecycle.unfinished import expired, next_expiry
 from dovetail.messages.plans import DisruptionPlan
 from dovetail.model import names
 from dovetail.model.nodes import NodeClaim
+from dovetail.model.own.openings import Window
+from dovetail.model.own.policies import Expiry, Policy
 from dovetail.model.pools import Budget, NodePool
 from dovetail.model.reasons.disruption_reasons import WhyNot
-from dovetail.model.rules.expiries import deleted_at, replaced_from
-from dovetail.model.rules.openings import Window
-from dovetail.model.rules.policies import Expiry, Policy
 from dovetail.model.snapshot import Snapshot
+from dovetail.rules.expiry.expiries import deleted_at, replaced_from
 from testing.disruption_worlds import HOUR, NOW, a_pair, a_pod, a_pool, a_world
 from testing.time_rules import with_rules
 

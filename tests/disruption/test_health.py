@@ -15,12 +15,13 @@ from dovetail.disruption.settings import DisruptionSettings
 from dovetail.messages.plans import DisruptionPlan
 from dovetail.model import names
 from dovetail.model.objects.unreadable import Unreadable
-from dovetail.model.permission.beginnings import Cause, hold_of, said_in
+from dovetail.model.own.health import HealthResult, HealthRule, HealthState, Readiness
+from dovetail.model.own.policies import Policy, PolicyStatus
 from dovetail.model.pods import Expression, LabelSelector
 from dovetail.model.reasons.disruption_reasons import WhyNot
-from dovetail.model.rules.health import HealthResult, HealthRule, HealthState, Readiness
-from dovetail.model.rules.policies import Policy, PolicyStatus
 from dovetail.model.snapshot import Snapshot
+from dovetail.rules.beginnings import hold_of, said_in
+from dovetail.rules.said import Cause
 from testing.disruption_worlds import HOUR, NOW, a_pair, a_pod, a_pool, a_world, condition
 from testing.time_rules import with_rules
 

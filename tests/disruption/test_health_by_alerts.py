@@ -6,10 +6,11 @@ from typing import Final
 import pytest
 
 from dovetail.activities.upkeep.time_rules import policy_status
-from dovetail.model.permission.beginnings import Cause, hold_of, said_in
-from dovetail.model.rules.gates import AlertsRule, Answer, GateResult, GateVerdict, Series
-from dovetail.model.rules.health import HealthResult, HealthRule
-from dovetail.model.rules.policies import Policy, PolicyStatus
+from dovetail.model.own.gates import AlertsRule, Answer, GateResult, GateVerdict, Series
+from dovetail.model.own.health import HealthResult, HealthRule
+from dovetail.model.own.policies import Policy, PolicyStatus
+from dovetail.rules.beginnings import hold_of, said_in
+from dovetail.rules.said import Cause
 from dovetail.telemetry.metrics.exposition import measured
 from dovetail.telemetry.metrics.ours.time_rules import HELP, time_rule_samples
 from testing.disruption_worlds import NOW

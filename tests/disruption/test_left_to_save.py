@@ -14,9 +14,9 @@ from dovetail.disruption.rounds import Round, never
 from dovetail.disruption.settings import DisruptionSettings
 from dovetail.messages.plans import DisruptionPlan
 from dovetail.model import names
+from dovetail.model.own.openings import Window
+from dovetail.model.own.policies import Freeze, Policy
 from dovetail.model.pools import Budget
-from dovetail.model.rules.openings import Window
-from dovetail.model.rules.policies import Freeze, Policy
 from dovetail.model.snapshot import Snapshot
 from dovetail.placement.settings import CostSettings
 from testing.disruption_worlds import NOW, Pair, a_pair, a_pdb, a_pod, a_pool, a_type, a_world

@@ -12,10 +12,10 @@ from dovetail.disruption.rounds import never
 from dovetail.disruption.settings import DisruptionSettings
 from dovetail.messages.plans import DisruptionPlan
 from dovetail.model import names
+from dovetail.model.own.rollouts import Rollout, RolloutState
 from dovetail.model.pods import Expression
-from dovetail.model.remembered.breakers import Breaker, with_breaker
-from dovetail.model.rules.rollouts import Rollout, RolloutState
 from dovetail.model.snapshot import Snapshot
+from dovetail.rules.brake.breakers import Breaker, with_breaker
 from testing.disruption_worlds import HOUR, NOW, a_pair, a_pod, a_pool, a_world, condition
 from testing.time_rules import with_rules
 from tests.disruption.test_roll_back import going_back

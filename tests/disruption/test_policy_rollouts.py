@@ -7,14 +7,15 @@ import pytest
 
 from dovetail.adapters.aws import drift
 from dovetail.disruption.upkeep import conditions
-from dovetail.disruption.upkeep.wanted_rollouts import MOST_KEPT, outlived_rollouts, wanted_rollouts
 from dovetail.model import names
-from dovetail.model.permission.beginnings import Cause, HeldBy, hold_of, said_in
+from dovetail.model.own.policies import Policy
+from dovetail.model.own.rollouts import NewRollout, Rollout, RolloutPlan, RolloutState, RolloutStatus, RolloutStep
 from dovetail.model.pools import NodePool
-from dovetail.model.rules.policies import Policy
-from dovetail.model.rules.policy_rollouts import SETTLES
-from dovetail.model.rules.rollouts import NewRollout, Rollout, RolloutPlan, RolloutState, RolloutStatus, RolloutStep
 from dovetail.model.snapshot import Snapshot
+from dovetail.rules.beginnings import hold_of, said_in
+from dovetail.rules.rollout.by_policy import SETTLES
+from dovetail.rules.rollout.wanted import MOST_KEPT, outlived_rollouts, wanted_rollouts
+from dovetail.rules.said import Cause, HeldBy
 from testing.disruption_worlds import HOUR, NOW, Pair, a_pair, a_pool, a_world, condition
 from testing.time_rules import with_rules
 from tests.disruption.test_rollouts import begun

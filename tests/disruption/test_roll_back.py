@@ -13,18 +13,13 @@ from dovetail.disruption.explain import explain_node
 from dovetail.disruption.rounds import never
 from dovetail.disruption.settings import DisruptionSettings
 from dovetail.disruption.upkeep.roll_out import refused_of
-from dovetail.disruption.upkeep.rollout_moves import UNHEALED, next_move
 from dovetail.messages.plans import DisruptionPlan
 from dovetail.model import names
 from dovetail.model.nodes import Condition, NodeClaim
-from dovetail.model.permission.beginnings import Cause, hold_of, said_in
-from dovetail.model.permission.rollout_nodes import nodes_of
-from dovetail.model.pools import Budget
-from dovetail.model.remembered.breakers import Breaker, with_breaker
-from dovetail.model.rules.gates import GateResult
-from dovetail.model.rules.health import HealthRule
-from dovetail.model.rules.policies import Policy
-from dovetail.model.rules.rollouts import (
+from dovetail.model.own.gates import GateResult
+from dovetail.model.own.health import HealthRule
+from dovetail.model.own.policies import Policy
+from dovetail.model.own.rollouts import (
     Intent,
     NodesGate,
     Order,
@@ -35,7 +30,7 @@ from dovetail.model.rules.rollouts import (
     RolloutStatus,
     pins_of,
 )
-from dovetail.model.rules.stable_images import (
+from dovetail.model.own.stable_images import (
     BACK,
     NO_IMAGE,
     OTHER_CHANGE,
@@ -46,7 +41,13 @@ from dovetail.model.rules.stable_images import (
     StableImages,
     images_of,
 )
+from dovetail.model.pools import Budget
 from dovetail.model.snapshot import Snapshot
+from dovetail.rules.beginnings import hold_of, said_in
+from dovetail.rules.brake.breakers import Breaker, with_breaker
+from dovetail.rules.rollout.moves import UNHEALED, next_move
+from dovetail.rules.rollout.nodes import nodes_of
+from dovetail.rules.said import Cause
 from testing.disruption_worlds import HOUR, NOW, a_pair, a_pod, a_world, condition
 from testing.time_rules import with_rules
 from tests.disruption.test_rollouts import FAILS, KNOWN, POOL, SEEN, a_rollout, a_status

@@ -18,11 +18,12 @@ from dovetail.disruption.rounds import never
 from dovetail.disruption.settings import DisruptionSettings
 from dovetail.messages.plans import DisruptionPlan
 from dovetail.model import names
-from dovetail.model.permission.beginnings import Cause, hold_of, said_in
+from dovetail.model.own.rollouts import Rollout, RolloutState, RolloutStep
+from dovetail.model.own.stable_images import images_of
 from dovetail.model.pods import Pod
-from dovetail.model.rules.rollouts import Rollout, RolloutState, RolloutStep
-from dovetail.model.rules.stable_images import images_of
 from dovetail.model.snapshot import Snapshot
+from dovetail.rules.beginnings import hold_of, said_in
+from dovetail.rules.said import Cause
 from testing.disruption_worlds import NOW, Pair, a_pair, a_pod, a_pool, a_world, condition
 from testing.made_claims import made_by
 from testing.time_rules import with_rules

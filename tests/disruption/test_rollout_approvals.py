@@ -8,11 +8,9 @@ import pytest
 from dovetail.activities.upkeep.time_rules import rollout_status
 from dovetail.adapters.kubernetes_json.parsing.rollouts import parse_rollout
 from dovetail.adapters.kubernetes_json.rendering.policies import render_rollout
-from dovetail.disruption.upkeep.rollout_approvals import digest_of
-from dovetail.disruption.upkeep.rollout_moves import looks_again, next_move
 from dovetail.model import names
-from dovetail.model.rules.rollout_approvals import Answered, Approval, Awaits
-from dovetail.model.rules.rollouts import (
+from dovetail.model.own.rollout_approvals import Answered, Approval, Awaits
+from dovetail.model.own.rollouts import (
     BEGUN,
     Intent,
     NodesGate,
@@ -22,6 +20,8 @@ from dovetail.model.rules.rollouts import (
     RolloutStatus,
     RolloutStrategy,
 )
+from dovetail.rules.rollout.approvals import digest_of
+from dovetail.rules.rollout.moves import looks_again, next_move
 from testing.disruption_worlds import HOUR, NOW, a_pair, a_world, condition
 from testing.kept_rollouts import kept, whole, without_none
 from testing.time_rules import with_rules

@@ -5,13 +5,13 @@ from typing import Any, Final
 
 import pytest
 
-from dovetail.disruption.upkeep.rollout_gates import STARTS_WITHIN, nodes_gate
-from dovetail.disruption.upkeep.rollout_moves import CONFIRMED
 from dovetail.model import names
+from dovetail.model.own.gates import GateResult
+from dovetail.model.own.rollouts import NodesGate
 from dovetail.model.pods import Pod
-from dovetail.model.rules.gates import GateResult
-from dovetail.model.rules.rollouts import NodesGate
 from dovetail.model.snapshot import Snapshot
+from dovetail.rules.rollout.gates import STARTS_WITHIN, nodes_gate
+from dovetail.rules.rollout.moves import CONFIRMED
 from testing.disruption_worlds import NOW, OWNERS, a_pair, a_pod, a_pool, a_world
 
 POOL: Final = replace(a_pool(consolidate_after=None), hash="2")

@@ -11,15 +11,10 @@ from dovetail.activities.upkeep.time_rules import rollout_status
 from dovetail.adapters.kubernetes_json.rendering.policies import render_new_rollout
 from dovetail.api.own.node_rollout import NodeRollout
 from dovetail.disruption.upkeep.conditions import is_hash_drifted
-from dovetail.disruption.upkeep.rollout_gates import nodes_gate
-from dovetail.disruption.upkeep.rollout_history import MOST
-from dovetail.disruption.upkeep.rollout_moves import CONFIRMED, UNHEALED, next_move
 from dovetail.model import names
-from dovetail.model.permission.rollout_nodes import nodes_of
-from dovetail.model.pods import Owner
-from dovetail.model.rules.gates import AlertsRule, Answer, AskedGate, GateResult, GateVerdict
-from dovetail.model.rules.rollout_approvals import Approval
-from dovetail.model.rules.rollouts import (
+from dovetail.model.own.gates import AlertsRule, Answer, AskedGate, GateResult, GateVerdict
+from dovetail.model.own.rollout_approvals import Approval
+from dovetail.model.own.rollouts import (
     Intent,
     NewRollout,
     NodesGate,
@@ -30,9 +25,14 @@ from dovetail.model.rules.rollouts import (
     RolloutStatus,
     RolloutStep,
 )
-from dovetail.model.rules.stable_images import MOST_IMAGES, MOST_TYPES, StableImage, StableImages
+from dovetail.model.own.stable_images import MOST_IMAGES, MOST_TYPES, StableImage, StableImages
+from dovetail.model.pods import Owner
 from dovetail.model.snapshot import Snapshot
 from dovetail.model.values.hashing import NODE_POOL_HASH_ALGORITHM
+from dovetail.rules.rollout.gates import nodes_gate
+from dovetail.rules.rollout.history import MOST
+from dovetail.rules.rollout.moves import CONFIRMED, UNHEALED, next_move
+from dovetail.rules.rollout.nodes import nodes_of
 from testing.disruption_worlds import NOW, a_pair, a_pod, a_pool, a_world
 from testing.kept_rollouts import whole
 from testing.time_rules import with_rules

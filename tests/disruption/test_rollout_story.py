@@ -7,15 +7,16 @@ import pytest
 
 from dovetail.disruption.choose import choose
 from dovetail.disruption.rounds import never
-from dovetail.disruption.upkeep.rollout_conditions import conditions_of
-from dovetail.disruption.upkeep.rollout_history import MOST
-from dovetail.disruption.upkeep.rollout_moves import looks_again, next_move
 from dovetail.messages.plans import DisruptionPlan
 from dovetail.model import names
-from dovetail.model.permission.beginnings import Cause, hold_of, said_in
-from dovetail.model.rules.rollout_approvals import Approval
-from dovetail.model.rules.rollouts import Intent, Order, Passage, PoolNodes, Rollout, RolloutState, RolloutStatus
+from dovetail.model.own.rollout_approvals import Approval
+from dovetail.model.own.rollouts import Intent, Order, Passage, PoolNodes, Rollout, RolloutState, RolloutStatus
 from dovetail.model.snapshot import Snapshot
+from dovetail.rules.beginnings import hold_of, said_in
+from dovetail.rules.rollout.conditions import conditions_of
+from dovetail.rules.rollout.history import MOST
+from dovetail.rules.rollout.moves import looks_again, next_move
+from dovetail.rules.said import Cause
 from testing.disruption_worlds import HOUR, NOW, a_pair, a_pod, a_pool, a_world
 from testing.time_rules import with_rules
 from tests.disruption.test_rollouts import FAILS, KNOWN, PASSES, POOL, SETTINGS, a_cluster, a_rollout, a_status, begun

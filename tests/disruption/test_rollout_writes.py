@@ -14,10 +14,10 @@ from dovetail.activities.upkeep.rollouts import RolloutUpkeep
 from dovetail.activities.upkeep.time_rules import TimeRuleUpkeep
 from dovetail.adapters.kubernetes_json.rendering.policies import render_rollout
 from dovetail.model import names
-from dovetail.model.permission.rollout_nodes import nodes_of
-from dovetail.model.rules.rollout_approvals import Approval
-from dovetail.model.rules.rollouts import Rollout, RolloutState, RolloutStatus, RolloutStep
+from dovetail.model.own.rollout_approvals import Approval
+from dovetail.model.own.rollouts import Rollout, RolloutState, RolloutStatus, RolloutStep
 from dovetail.model.snapshot import Snapshot
+from dovetail.rules.rollout.nodes import nodes_of
 from testing.disruption_worlds import HOUR, NOW, a_pair, a_pool, a_world, condition
 from testing.fakes import FakeNotices, World
 from testing.kept_rollouts import kept

@@ -15,15 +15,11 @@ from dovetail.disruption.choose import choose
 from dovetail.disruption.explain import explain_node
 from dovetail.disruption.rounds import never
 from dovetail.disruption.settings import DisruptionSettings
-from dovetail.disruption.upkeep.rollout_moves import CONFIRMED, SETTLED, next_move
 from dovetail.messages.plans import DisruptionPlan
 from dovetail.model import names
 from dovetail.model.nodes import NodeClaim
-from dovetail.model.permission.beginnings import Cause, HeldBy, hold_of, left_of_rollouts, said_in
-from dovetail.model.permission.rollout_nodes import nodes_of
-from dovetail.model.reasons.disruption_reasons import WhyNot
-from dovetail.model.rules.gates import GateResult
-from dovetail.model.rules.rollouts import (
+from dovetail.model.own.gates import GateResult
+from dovetail.model.own.rollouts import (
     BEGUN,
     REFUSED,
     Intent,
@@ -35,8 +31,14 @@ from dovetail.model.rules.rollouts import (
     RolloutStatus,
     RolloutStep,
 )
-from dovetail.model.rules.stable_images import StableImage, StableImages
+from dovetail.model.own.stable_images import StableImage, StableImages
+from dovetail.model.reasons.disruption_reasons import WhyNot
 from dovetail.model.snapshot import Snapshot
+from dovetail.rules.beginnings import hold_of, said_in
+from dovetail.rules.rollout.hold import left_of_rollouts
+from dovetail.rules.rollout.moves import CONFIRMED, SETTLED, next_move
+from dovetail.rules.rollout.nodes import nodes_of
+from dovetail.rules.said import Cause, HeldBy
 from testing.disruption_worlds import HOUR, NOW, Pair, a_pair, a_pod, a_pool, a_world, condition
 from testing.made_claims import made_by
 from testing.time_rules import with_rules

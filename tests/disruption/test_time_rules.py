@@ -15,12 +15,13 @@ from dovetail.disruption.settings import DisruptionSettings
 from dovetail.lifecycle.unfinished import expired
 from dovetail.messages.plans import DisruptionPlan
 from dovetail.model import names
+from dovetail.model.own.openings import Window, wall_clock
+from dovetail.model.own.policies import Freeze, Policy, closed
+from dovetail.model.own.rates import Rate
 from dovetail.model.pods import Expression, LabelSelector
 from dovetail.model.reasons.disruption_reasons import DisruptionReason, WhyNot
-from dovetail.model.remembered.rates import BegunNodes, Rate, with_begun
-from dovetail.model.rules.openings import Window, wall_clock
-from dovetail.model.rules.policies import Freeze, Policy, closed
 from dovetail.model.snapshot import Snapshot
+from dovetail.rules.rate.rates import BegunNodes, with_begun
 from testing.disruption_worlds import HOUR, NOW, a_pair, a_pod, a_pool, a_world
 from testing.time_rules import ZONES, a_moment, a_window, with_rules
 

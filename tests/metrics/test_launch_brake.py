@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from dovetail.model import names
-from dovetail.model.remembered.unused_launches import remembered_text, stop_text, unused_launch
+from dovetail.rules.brake.unused_launches import remembered_text, stop_text, unused_launch
 from dovetail.telemetry.metrics.ours.launch_brake import HELP, launch_samples
 from tests.placement.builders import NOW, a_pool, a_snapshot
 

@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 
 from dovetail.model.nodes import Condition
-from dovetail.model.rules.gates import GateResult
-from dovetail.model.rules.rollouts import Intent, NodesGate, Rollout, RolloutState, RolloutStatus, RolloutStep
+from dovetail.model.own.gates import GateResult
+from dovetail.model.own.rollouts import Intent, NodesGate, Rollout, RolloutState, RolloutStatus, RolloutStep
 from dovetail.telemetry.metrics.exposition import measured
 from dovetail.telemetry.metrics.ours import rollouts as meters
 from dovetail.telemetry.metrics.ours.rollouts import HELP, rollout_samples

@@ -2,9 +2,9 @@
 
 from dataclasses import replace
 
-from dovetail.model.remembered.rates import Rate
-from dovetail.model.rules.openings import Window
-from dovetail.model.rules.policies import Freeze, Opening, Policy, PolicyStatus
+from dovetail.model.own.openings import Window
+from dovetail.model.own.policies import Freeze, Opening, Policy, PolicyStatus
+from dovetail.model.own.rates import Rate
 from dovetail.telemetry.metrics.exposition import measured
 from dovetail.telemetry.metrics.ours.time_rules import HELP, time_rule_samples
 from testing.disruption_worlds import HOUR, NOW, a_pool, a_world

@@ -5,15 +5,14 @@ from dataclasses import replace
 import pytest
 
 from dovetail.model import names
+from dovetail.model.own.breaker_rules import BreakerRule, strictest
 from dovetail.model.pools import NodePool
-from dovetail.model.remembered.breakers import (
+from dovetail.rules.brake.breakers import (
     MOST,
     Breaker,
-    BreakerRule,
     breaker_of,
     breakers_of,
     open_breakers,
-    strictest,
     with_breaker,
     without_breaker,
     without_probe,

@@ -7,8 +7,8 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from dovetail.model.rules.openings import Dates, Timetable, Window, next_change, offset, wall_clock
-from dovetail.model.rules.policies import Policy, next_opening
+from dovetail.model.own.openings import Dates, Timetable, Window, next_change, offset, wall_clock
+from dovetail.model.own.policies import Policy, next_opening
 from testing.time_rules import ZONES, a_moment, a_window
 
 BERLIN = ZoneInfo("Europe/Berlin")

@@ -4,11 +4,11 @@ import pytest
 
 from dovetail.model import names
 from dovetail.model.objects.workloads import Namespace
-from dovetail.model.permission.pauses import (
+from dovetail.model.own.pauses import Activity, Pause
+from dovetail.model.snapshot import Snapshot
+from dovetail.rules.pause.pauses import (
     EVERYTHING,
     VOLUNTARY,
-    Activity,
-    Pause,
     annotations_of,
     joined,
     next_end,
@@ -18,7 +18,6 @@ from dovetail.model.permission.pauses import (
     without,
     without_pauses,
 )
-from dovetail.model.snapshot import Snapshot
 from tests.lifecycle.objects import a_pool
 
 NOW = 1_700_000_000.0  # 2023-11-14T22:13:20Z

@@ -12,8 +12,8 @@ from dovetail.disruption.rounds import never
 from dovetail.disruption.settings import DisruptionSettings
 from dovetail.messages.plans import DisruptionPlan, Target
 from dovetail.model import names
+from dovetail.model.objects.pod_rules import Protection, is_evictable, is_protected, protection
 from dovetail.model.reasons.disruption_reasons import WhyNot
-from dovetail.model.rules.pod_rules import Protection, is_evictable, is_protected, protection
 from dovetail.model.snapshot import Snapshot
 from dovetail.model.values.time import parse_time
 from dovetail.notices.decisions import pod_notice

@@ -12,7 +12,7 @@ from zoneinfo import TZPATH, ZoneInfo, available_timezones
 
 import pytest
 
-from dovetail.model.rules.openings import Window, offset, wall_clock
+from dovetail.model.own.openings import Window, offset, wall_clock
 from testbed.plane.binaries import built_alone
 from testbed.plane.building import WINDOWS
 from testbed.plane.unavailable import TestbedUnavailable

@@ -13,8 +13,8 @@ import pytest
 from dovetail.activities.upkeep.time_rules import policy_status
 from dovetail.adapters.kubernetes_json.parsing.policies import parse_policy
 from dovetail.api.own.disruption_policy import MOST_WINDOWS
-from dovetail.model.rules.pod_windows import LONGEST, opens_at
-from dovetail.model.rules.policies import Policy, next_opening
+from dovetail.model.own.pod_windows import LONGEST, opens_at
+from dovetail.model.own.policies import Policy, next_opening
 from dovetail.model.values.json import Json
 from testing.disruption_worlds import NOW, a_pool, a_world
 from testing.time_rules import REASONS

@@ -8,10 +8,10 @@ import pytest
 from dovetail.model import names
 from dovetail.model.nodes import Condition, Node, NodeClaim
 from dovetail.model.pods import HostPort, Pod, PodShape
-from dovetail.model.remembered.unused_launches import pod_mark, remembered_text, unused_launch
 from dovetail.model.snapshot import Snapshot
 from dovetail.model.values.resources import parse_resources
 from dovetail.placement.earlier_claims import earlier_claims
+from dovetail.rules.brake.unused_launches import pod_mark, remembered_text, unused_launch
 from tests.placement.builders import (
     CLASS,
     NOW,

@@ -10,13 +10,6 @@ from dovetail.model import names
 from dovetail.model.nodes import Condition, Node, NodeClaim
 from dovetail.model.pods import Owner, Pod
 from dovetail.model.pools import NodePool
-from dovetail.model.remembered.unused_launches import (
-    remembered_launches,
-    remembered_text,
-    stop_of,
-    stop_text,
-    unused_launch,
-)
 from dovetail.model.snapshot import Snapshot
 from dovetail.placement.earlier_claims import launch_in_vain
 from dovetail.placement.held_pools import RESTS
@@ -24,6 +17,13 @@ from dovetail.placement.launch_brake import pods_held_back, pools_to_resume, poo
 from dovetail.placement.place_pods import place
 from dovetail.placement.provisioning_plan import plan_provisioning
 from dovetail.placement.settings import BrakeSettings, PlacementSettings
+from dovetail.rules.brake.unused_launches import (
+    remembered_launches,
+    remembered_text,
+    stop_of,
+    stop_text,
+    unused_launch,
+)
 from tests.placement.builders import (
     NOW,
     a_bound_pod,

@@ -16,10 +16,9 @@ from dovetail.messages.plans import ProvisioningPlan
 from dovetail.messages.requests import CreateRequest
 from dovetail.model import names
 from dovetail.model.nodes import Condition, Node, NodeClaim
+from dovetail.model.objects.pod_rules import is_daemon
 from dovetail.model.pods import Owner, Pod
 from dovetail.model.pools import Catalogue, InstanceType
-from dovetail.model.remembered.unused_launches import remembered_launches, remembered_text, stop_text
-from dovetail.model.rules.pod_rules import is_daemon
 from dovetail.model.scheduling.taints import Taint, untolerated
 from dovetail.model.snapshot import Snapshot
 from dovetail.model.values.resources import Resources, fits, subtract, total
@@ -27,6 +26,7 @@ from dovetail.placement.earlier_claims import launch_in_vain
 from dovetail.placement.launch_brake import pools_to_stop
 from dovetail.placement.provisioning_plan import plan_provisioning
 from dovetail.placement.settings import BrakeSettings, PlacementSettings
+from dovetail.rules.brake.unused_launches import remembered_launches, remembered_text, stop_text
 from tests.placement.builders import NOW, TYPES, a_pool
 
 STEP: Final = 5.0

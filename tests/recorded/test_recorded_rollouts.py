@@ -8,7 +8,7 @@ import pytest
 
 from dovetail.adapters.kubernetes_json.parsing.rollouts import parse_rollout
 from dovetail.api.own.node_rollout import NodeRollout
-from dovetail.model.rules.rollouts import RolloutState
+from dovetail.model.own.rollouts import RolloutState
 from dovetail.model.values.json import Json
 from testing.kept_rollouts import whole
 from tests.recorded.rollouts.record import FOLDER, left

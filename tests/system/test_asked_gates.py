@@ -15,7 +15,7 @@ import yaml
 from aiohttp import web
 
 from dovetail.adapters.prometheus.client import Prometheus
-from dovetail.model.rules.gates import AlertsRule, Answer, AskedGate, GateResult, QueryRule
+from dovetail.model.own.gates import AlertsRule, Answer, AskedGate, GateResult, QueryRule
 from dovetail.model.values.json import Json
 from dovetail.ports.failures import Failure
 from testbed.plane.unavailable import TestbedUnavailable

@@ -7,7 +7,7 @@ from contextlib import suppress
 import pytest
 
 from dovetail.model import names
-from dovetail.model.remembered.unused_launches import stop_text
+from dovetail.rules.brake.unused_launches import stop_text
 from testing.stage.stage import Stage
 
 pytestmark = pytest.mark.temporal

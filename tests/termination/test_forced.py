@@ -6,7 +6,7 @@ import pytest
 
 from dovetail.model import names
 from dovetail.model.nodes import NodeClaim
-from dovetail.model.rules.drain_rules import Blocker, DrainRules, Escalation, Level
+from dovetail.model.own.drain_rules import Blocker, DrainRules, Escalation, Level
 from dovetail.model.values.time import format_time
 from dovetail.termination.deadline import deadline_of
 from dovetail.termination.evictions import SYSTEM_PRIORITY, plan_evictions

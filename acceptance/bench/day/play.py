@@ -24,9 +24,9 @@ from dovetail.messages.plans import DisruptionCommand, DisruptionPlan, ProposedN
 from dovetail.model import names
 from dovetail.model.pools import NodePool
 from dovetail.model.reasons.disruption_reasons import DisruptionReason
-from dovetail.model.remembered.returned_moves import returned_nodes, returned_text, taken_text
 from dovetail.placement.provisioning_plan import plan_provisioning
 from dovetail.placement.settings import CostSettings, PlacementSettings
+from dovetail.rules.brake.returned_moves import returned_nodes, returned_text, taken_text
 
 DAY: Final = 86_400.0
 INTERRUPTED: Final = 0.02  # of spot nodes, an hour

@@ -21,6 +21,9 @@ from dovetail.disruption.rounds import Method, Round, never, run
 from dovetail.disruption.settings import DisruptionSettings
 from dovetail.model import names
 from dovetail.model.nodes import Node, NodeClaim, NodeClassRef
+from dovetail.model.own.openings import Dates, Window
+from dovetail.model.own.policies import Policy
+from dovetail.model.own.rates import Rate
 from dovetail.model.pods import Expression, Owner, Pod, PodShape
 from dovetail.model.pools import (
     Budget,
@@ -30,9 +33,6 @@ from dovetail.model.pools import (
     InstanceType,
     NodePool,
 )
-from dovetail.model.remembered.rates import Rate
-from dovetail.model.rules.openings import Dates, Window
-from dovetail.model.rules.policies import Policy
 from dovetail.model.snapshot import Snapshot
 from dovetail.model.values.resources import parse_resources
 from testing.disruption_worlds import CLASS, NOW, condition

@@ -18,9 +18,9 @@ from dovetail.disruption.rounds import never
 from dovetail.disruption.settings import DisruptionSettings
 from dovetail.messages.plans import DisruptionPlan
 from dovetail.model import names
+from dovetail.model.own.rollouts import Rollout, RolloutState, RolloutStep
 from dovetail.model.pods import Pod
 from dovetail.model.pools import Budget
-from dovetail.model.rules.rollouts import Rollout, RolloutState, RolloutStep
 from dovetail.model.snapshot import Snapshot
 from testing.disruption_worlds import NOW, Pair, a_pair, a_pod, a_pool, a_world, condition
 

@@ -5,13 +5,13 @@ from typing import Final
 
 from dovetail.model import names
 from dovetail.model.nodes import NodeClaim
+from dovetail.model.own.health import HealthRule
+from dovetail.model.own.openings import Window
+from dovetail.model.own.policies import Policy
+from dovetail.model.own.rates import Rate
+from dovetail.model.own.rollouts import Rollout, RolloutPlan, RolloutState, RolloutStatus, RolloutStep
+from dovetail.model.own.stable_images import StableImages
 from dovetail.model.pods import Expression, LabelSelector
-from dovetail.model.remembered.rates import Rate
-from dovetail.model.rules.health import HealthRule
-from dovetail.model.rules.openings import Window
-from dovetail.model.rules.policies import Policy
-from dovetail.model.rules.rollouts import Rollout, RolloutPlan, RolloutState, RolloutStatus, RolloutStep
-from dovetail.model.rules.stable_images import StableImages
 from dovetail.model.snapshot import Snapshot
 from testing.disruption_worlds import HOUR, condition
 from testing.time_rules import with_rules

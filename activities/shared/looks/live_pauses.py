@@ -11,15 +11,19 @@ from dovetail.activities.shared.looks.shared_reads import Reads
 from dovetail.model import names
 from dovetail.model.nodes import NodeClaim
 from dovetail.model.objects.workloads import Namespace
-from dovetail.model.permission.beginnings import Cause, PoolHold, Said, hold_of, readiness_of, rollouts_of, why_not_made
-from dovetail.model.permission.pauses import Pause, pause_of_pool, pauses_of_all
+from dovetail.model.own.health import Readiness
+from dovetail.model.own.pauses import Pause
+from dovetail.model.own.policies import Policy, TimeRules, policies_of
+from dovetail.model.own.rollouts import pins_of
 from dovetail.model.pools import NodePool
-from dovetail.model.rules.expiries import deleted_at
-from dovetail.model.rules.health import Readiness
-from dovetail.model.rules.policies import Policy, TimeRules, policies_of
-from dovetail.model.rules.rollouts import pins_of
 from dovetail.model.snapshot import Snapshot
 from dovetail.ports.failures import Failure
+from dovetail.rules.beginnings import hold_of
+from dovetail.rules.expiry.expiries import deleted_at
+from dovetail.rules.health.hold import readiness_of
+from dovetail.rules.pause.pauses import pause_of_pool, pauses_of_all
+from dovetail.rules.rollout.hold import why_not_made
+from dovetail.rules.said import Cause, PoolHold, Said, rollouts_of
 
 EVERYTHING = ""  # time rules are read together
 _DRIFTED = "drifted"  # for which replacements of a change are made

@@ -26,16 +26,17 @@ from dovetail.model.objects.workloads import (
     VolumeAttachment,
     VolumeClaim,
 )
-from dovetail.model.permission.pauses import Activity, Pause, holding, pause_of_pool, pauses_of_all
+from dovetail.model.own.drain_rules import DrainRules
+from dovetail.model.own.pauses import Activity, Pause
+from dovetail.model.own.policies import Freeze, Policy, policies_of
 from dovetail.model.places.move_changes import GUARD_KINDS
 from dovetail.model.places.moves import Moves
 from dovetail.model.pods import Pod
 from dovetail.model.pools import NodePool
-from dovetail.model.rules.drain_rules import DrainRules
-from dovetail.model.rules.policies import Freeze, Policy, policies_of
 from dovetail.model.scheduling.devices import ResourceSlice
 from dovetail.model.snapshot import Snapshot
 from dovetail.ports.failures import NotReadable, NotSeenYet
+from dovetail.rules.pause.pauses import holding, pause_of_pool, pauses_of_all
 
 CATCH_UP_SECONDS: Final = 10.0  # a watch that is this late is broken; planning is tried again later
 

@@ -16,7 +16,7 @@ from urllib.request import getproxies
 import aiohttp
 import orjson
 
-from dovetail.model.rules.gates import Series
+from dovetail.model.own.gates import Series
 from dovetail.model.values.quoting import one_line
 from dovetail.ports.failures import Failure, Forbidden, Refused, Throttled, Unauthenticated, Unreachable
 

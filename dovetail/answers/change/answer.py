@@ -22,7 +22,7 @@ from dovetail.disruption.outlook.waves import Outlook, Stay, Supposing, outlook
 from dovetail.lifecycle.unplanned_claims import with_unplanned_as_nodes
 from dovetail.model import names
 from dovetail.model.nodes import NodeClaim
-from dovetail.model.rules.pod_rules import is_reschedulable
+from dovetail.model.objects.pod_rules import is_reschedulable
 from dovetail.model.snapshot import Snapshot
 from dovetail.model.values.time import format_time
 from dovetail.placement.provisioning_plan import plan_provisioning

@@ -21,10 +21,10 @@ from dovetail.model.names import READY
 from dovetail.model.objects.watched_kinds import FLEET
 from dovetail.model.places.move_changes import GUARD
 from dovetail.model.pools import NodePool
-from dovetail.model.remembered.unused_launches import stop_of
 from dovetail.model.snapshot import Snapshot
 from dovetail.ports.failures import Failure, Misconfigured
 from dovetail.ports.inspection import ClusterFacts
+from dovetail.rules.brake.unused_launches import stop_of
 from dovetail.settings.settings import Settings
 from dovetail.wiring.world import World
 

@@ -6,8 +6,8 @@ from typing import Final
 from dovetail.activities.upkeep.time_rules import questions_of
 from dovetail.answers.doctor.findings import Check, failed, fine, warned
 from dovetail.answers.wording import plural
-from dovetail.model.rules.gates import GateResult
-from dovetail.model.rules.rollouts import BEGUN
+from dovetail.model.own.gates import GateResult
+from dovetail.model.own.rollouts import BEGUN
 from dovetail.model.snapshot import Snapshot
 from dovetail.ports.failures import Failure
 from dovetail.wiring.world import World

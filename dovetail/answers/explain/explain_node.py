@@ -19,15 +19,15 @@ from dovetail.disruption.explain import Answer, NodeExplanation, explain_node
 from dovetail.messages.workflow_ids import claim_owner_id
 from dovetail.model import names
 from dovetail.model.nodes import Node, NodeClaim
+from dovetail.model.objects.pod_rules import is_active, is_protected, is_reschedulable, protection
 from dovetail.model.places.moved_pods import MovablePods
 from dovetail.model.places.moves import RESTART, MoveStep
 from dovetail.model.pods import Pod
 from dovetail.model.pools import NodePool
-from dovetail.model.rules.expiries import deleted_at, replaced_from
-from dovetail.model.rules.pod_rules import is_active, is_protected, is_reschedulable, protection
 from dovetail.model.snapshot import Snapshot
 from dovetail.model.values.resources import CPU, MEMORY, NANO
 from dovetail.placement.pdbs import pdbs_of
+from dovetail.rules.expiry.expiries import deleted_at, replaced_from
 from dovetail.settings.deciding import disruption_settings
 from dovetail.termination.leaving import held_words
 from dovetail.termination.owner_share import count_pods, owner_with_turns, turns

@@ -20,10 +20,10 @@ from dovetail.answers.wording import plural
 from dovetail.lifecycle.unplanned_claims import with_unplanned_as_nodes
 from dovetail.model.names import INITIALIZED_CONDITION
 from dovetail.model.nodes import NodeClaim
+from dovetail.model.objects.pod_rules import is_daemon, is_mirror, is_terminal
 from dovetail.model.places.kept_places import kept_by, needs_a_node, planned_pods
 from dovetail.model.places.placements import NewNode, Placement, PoolRefusal, RefusedPod
 from dovetail.model.pods import Pod
-from dovetail.model.rules.pod_rules import is_daemon, is_mirror, is_terminal
 from dovetail.model.snapshot import Snapshot
 from dovetail.placement.buffers.verdicts import for_real_pods
 from dovetail.placement.earlier_claims import may_become_its_node

@@ -5,10 +5,10 @@ from collections.abc import Iterable
 from dovetail.answers.wording import duration_text
 from dovetail.model import names
 from dovetail.model.nodes import NodeClaim
+from dovetail.model.objects.pod_rules import awaits_eviction
+from dovetail.model.own.drain_rules import Blocker, DrainRules, hook_rules
+from dovetail.model.own.policies import policies_of
 from dovetail.model.pods import Pod
-from dovetail.model.rules.drain_rules import Blocker, DrainRules, hook_rules
-from dovetail.model.rules.pod_rules import awaits_eviction
-from dovetail.model.rules.policies import policies_of
 from dovetail.model.snapshot import Snapshot
 from dovetail.termination.forced import forced_of
 from dovetail.termination.hooks import HOOK_PREFIXES, hooks_of, words_of

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 
-from dovetail.model.permission.pauses import pauses
 from dovetail.model.snapshot import Snapshot
+from dovetail.rules.pause.pauses import pauses
 
 
 def pause_lines(snapshot: Snapshot) -> tuple[str, ...]:

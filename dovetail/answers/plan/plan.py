@@ -19,10 +19,10 @@ from dovetail.lifecycle.unfinished import expired
 from dovetail.lifecycle.unplanned_claims import with_unplanned_as_nodes
 from dovetail.messages.plans import DisruptionCommand, DisruptionPlan, ProposedNode, Refusal
 from dovetail.model import names
-from dovetail.model.permission.pauses import pauses, without_pauses
 from dovetail.model.places.placements import NewNode, Placement
 from dovetail.placement.place_pods import Index
 from dovetail.placement.provisioning_plan import plan_provisioning
+from dovetail.rules.pause.pauses import pauses, without_pauses
 from dovetail.settings.deciding import disruption_settings, placement_settings
 
 MOST_HELD_BACK: Final = 10

@@ -10,7 +10,7 @@ from dovetail.answers.shown.screen import Screen
 from dovetail.answers.shown.tables import Column, table
 from dovetail.answers.wording import duration_text, plural, shown
 from dovetail.model import names
-from dovetail.model.rules.pod_rules import is_reschedulable
+from dovetail.model.objects.pod_rules import is_reschedulable
 from dovetail.model.snapshot import Snapshot
 from dovetail.model.values.time import format_time
 

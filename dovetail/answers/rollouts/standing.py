@@ -10,12 +10,13 @@ from dovetail.answers.rollouts.text import waits_words
 from dovetail.answers.wording import plural
 from dovetail.model import names
 from dovetail.model.nodes import NodeClaim
-from dovetail.model.permission.beginnings import Cause, HeldBy, hold_of, rollouts_in, said_in
-from dovetail.model.permission.rollout_nodes import nodes_of
+from dovetail.model.own.gates import GateResult, GateVerdict
+from dovetail.model.own.rollouts import REFUSED, Intent, PoolNodes, Rollout, RolloutState
 from dovetail.model.pools import NodePool
-from dovetail.model.rules.gates import GateResult, GateVerdict
-from dovetail.model.rules.rollouts import REFUSED, Intent, PoolNodes, Rollout, RolloutState
 from dovetail.model.snapshot import Snapshot
+from dovetail.rules.beginnings import hold_of, said_in
+from dovetail.rules.rollout.nodes import nodes_of
+from dovetail.rules.said import Cause, HeldBy, rollouts_in
 
 STALLED: Final = "Stalled"
 _QUIET: Final = frozenset({RolloutState.WAITING, RolloutState.COMPLETE})

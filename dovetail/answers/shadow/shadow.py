@@ -25,10 +25,10 @@ from dovetail.lifecycle.unplanned_claims import with_unplanned_as_nodes
 from dovetail.messages.plans import DisruptionPlan
 from dovetail.model import names
 from dovetail.model.nodes import NodeClaim
+from dovetail.model.objects.pod_rules import is_terminal
 from dovetail.model.objects.watched_kinds import PLACEMENT
 from dovetail.model.places.placements import NewNode, Placement
 from dovetail.model.reasons.disruption_reasons import DisruptionReason
-from dovetail.model.rules.pod_rules import is_terminal
 from dovetail.model.snapshot import Snapshot
 from dovetail.placement.batching import BatchWindow
 from dovetail.placement.provisioning_plan import plan_provisioning

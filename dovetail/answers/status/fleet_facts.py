@@ -11,8 +11,8 @@ from dovetail.answers.status.not_ours import Types
 from dovetail.disruption.nodes.costs import claim_price
 from dovetail.model import names
 from dovetail.model.nodes import Node, NodeClaim
+from dovetail.model.objects.pod_rules import is_active
 from dovetail.model.pods import Pod
-from dovetail.model.rules.pod_rules import is_active
 from dovetail.model.snapshot import Snapshot
 from dovetail.model.values.resources import CPU, MEMORY, NANO
 

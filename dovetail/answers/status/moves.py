@@ -14,9 +14,9 @@ from dovetail.messages.plans import DisruptionCommand, Target
 from dovetail.messages.states import Held
 from dovetail.model import names
 from dovetail.model.nodes import NodeClaim
+from dovetail.model.objects.pod_rules import is_daemon, is_drainable, is_mirror, is_protected, is_terminal, protection
 from dovetail.model.pods import Pod
 from dovetail.model.reasons.endings import ended_of
-from dovetail.model.rules.pod_rules import is_daemon, is_drainable, is_mirror, is_protected, is_terminal, protection
 from dovetail.placement.pdbs import PdbIndex, pdbs_of
 from dovetail.termination.leaving import held_words
 

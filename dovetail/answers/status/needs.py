@@ -12,12 +12,12 @@ from dovetail.answers.status.rollouts import rollout_needs
 from dovetail.answers.wording import duration_text, shown
 from dovetail.model import names
 from dovetail.model.nodes import Node, NodeClaim
-from dovetail.model.permission.beginnings import breaker_rule_of
-from dovetail.model.remembered.breakers import open_breakers
-from dovetail.model.remembered.unused_launches import stop_of
-from dovetail.model.rules.policies import policies_of
+from dovetail.model.own.policies import policies_of
 from dovetail.model.snapshot import Snapshot
 from dovetail.notices.holds import answers_of
+from dovetail.rules.brake.breakers import open_breakers
+from dovetail.rules.brake.unused_launches import stop_of
+from dovetail.rules.said import breaker_rule_of
 from dovetail.termination.deadline import written_deadline
 from dovetail.termination.forced import forced_of
 from dovetail.termination.ladder import HeldSince, began_at, clock_of

@@ -10,12 +10,13 @@ from dovetail.disruption.budgets.allowances import Allowance, allowances
 from dovetail.disruption.settings import DisruptionSettings
 from dovetail.model import names
 from dovetail.model.nodes import NodeClaim
-from dovetail.model.permission.beginnings import Cause, HeldBy, PoolHold, hold_of, said_in
 from dovetail.model.pools import Budget, NodePool
 from dovetail.model.reasons.disruption_reasons import DisruptionReason
-from dovetail.model.rules.expiries import expiry_rules, replaced_from
 from dovetail.model.snapshot import Snapshot
 from dovetail.model.values.time import format_time
+from dovetail.rules.beginnings import hold_of, said_in
+from dovetail.rules.expiry.expiries import expiry_rules, replaced_from
+from dovetail.rules.said import Cause, HeldBy, PoolHold
 
 _HELD: Final = {
     HeldBy.FREEZE: "frozen",

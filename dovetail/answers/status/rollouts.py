@@ -7,10 +7,10 @@ from dovetail.answers.rollouts.kept import KeptNodes
 from dovetail.answers.rollouts.standing import Beside, asks, is_news, shown_of, stalled
 from dovetail.answers.status.answer import Need, PoolStatus
 from dovetail.disruption.settings import DisruptionSettings
+from dovetail.model.own.policies import policies_of
 from dovetail.model.reasons.disruption_reasons import DisruptionReason
-from dovetail.model.rules.policies import policies_of
-from dovetail.model.rules.policy_rollouts import conflict
 from dovetail.model.snapshot import Snapshot
+from dovetail.rules.rollout.by_policy import conflict
 
 
 def rollouts_shown(

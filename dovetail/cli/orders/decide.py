@@ -37,7 +37,7 @@ async def _decide(given: argparse.Namespace, settings: "Settings | None") -> Non
     from dovetail.cli.orders.target import checked_target
     from dovetail.cli.orders.written_on import opened_objects
     from dovetail.model import names
-    from dovetail.model.rules.drain_rules import Blocker
+    from dovetail.model.own.drain_rules import Blocker
     from dovetail.ports.objects import MetadataChange
     from dovetail.termination.forced import reach_words
     from dovetail.termination.ladder import read_decision

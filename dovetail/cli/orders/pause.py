@@ -18,25 +18,24 @@ from dovetail.cli.orders.written_on import opened_objects
 from dovetail.cli.output import say
 from dovetail.model import names
 from dovetail.model.objects.workloads import Namespace
-from dovetail.model.permission.pauses import (
+from dovetail.model.own.pauses import Activity, Pause
+from dovetail.model.pools import NodePool
+from dovetail.model.values.durations import DurationError, parse_seconds
+from dovetail.ports.failures import Conflict
+from dovetail.ports.objects import MetadataChange
+from dovetail.rules.brake.breakers import open_breakers, with_failures_answered
+from dovetail.rules.brake.returned_moves import moves_brake
+from dovetail.rules.brake.unused_launches import resumed_annotations, stop_of
+from dovetail.rules.pause.pauses import (
     EVERY_POOL,
     EVERYTHING,
     VOLUNTARY,
-    Activity,
-    Pause,
     annotations_of,
     joined,
     named_activities,
     pause_in,
     without,
 )
-from dovetail.model.pools import NodePool
-from dovetail.model.remembered.breakers import open_breakers, with_failures_answered
-from dovetail.model.remembered.returned_moves import moves_brake
-from dovetail.model.remembered.unused_launches import resumed_annotations, stop_of
-from dovetail.model.values.durations import DurationError, parse_seconds
-from dovetail.ports.failures import Conflict
-from dovetail.ports.objects import MetadataChange
 
 if TYPE_CHECKING:
     from dovetail.settings.settings import Settings

@@ -148,7 +148,7 @@ def _say_meant(claims: Mapping[str, "NodeClaim"]) -> None:
 async def _warn(objects: "ClusterObjects", claims: Iterable["NodeClaim"]) -> None:
     """Say which replacements of their NodePools have failed; they hold up others, but not a person's request."""
     from dovetail.model import names
-    from dovetail.model.remembered.breakers import open_breakers
+    from dovetail.rules.brake.breakers import open_breakers
 
     for name in sorted({claim.labels.get(names.NODE_POOL, "") for claim in claims}):
         pool = await objects.pools.read(name)

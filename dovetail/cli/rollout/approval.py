@@ -10,8 +10,8 @@ from dovetail.answers.failures import CommandFailed
 from dovetail.cli.orders.author import person
 from dovetail.cli.output import say
 from dovetail.cli.rollout.story import gate_lines
-from dovetail.model.rules.rollout_approvals import Approval, Awaits
-from dovetail.model.rules.rollouts import Rollout, RolloutState
+from dovetail.model.own.rollout_approvals import Approval, Awaits
+from dovetail.model.own.rollouts import Rollout, RolloutState
 from dovetail.model.values.time import format_time
 from dovetail.ports.failures import Conflict
 

@@ -15,7 +15,7 @@ from dovetail.answers.failures import CommandFailed
 from dovetail.cli.output import say
 
 if TYPE_CHECKING:
-    from dovetail.model.rules.rollouts import Rollout
+    from dovetail.model.own.rollouts import Rollout
     from dovetail.ports.objects import TimeObjects
     from dovetail.settings.settings import Settings
 
@@ -109,7 +109,7 @@ async def _ordered(times: "TimeObjects", rollout: "Rollout", order: str) -> str:
     """Write the intent; returns words. A status written meanwhile does not matter. If the target is refused although
     the intent is Run already, the intent is written again: any change of the spec is an answer."""
     from dovetail.activities.shared.writes.revisions import TRIES
-    from dovetail.model.rules.rollouts import REFUSED, STAY, Intent, RolloutState
+    from dovetail.model.own.rollouts import REFUSED, STAY, Intent, RolloutState
     from dovetail.ports.failures import Conflict
 
     no_way = rollout.status.stable.why_not
@@ -148,7 +148,7 @@ async def _ordered(times: "TimeObjects", rollout: "Rollout", order: str) -> str:
 
 def _resumed(rollout: "Rollout", now: float) -> str:
     """What it does from now on."""
-    from dovetail.model.rules.rollouts import REFUSED
+    from dovetail.model.own.rollouts import REFUSED
 
     if rollout.status.state in REFUSED:
         return "it begins again at its first step"

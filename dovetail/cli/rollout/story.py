@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from dovetail.answers.wording import duration_text
-from dovetail.model.rules.rollouts import Passage, Rollout
+from dovetail.model.own.rollouts import Passage, Rollout
 from dovetail.model.values.time import format_time
 
 _RESULTS: Final = {

@@ -13,7 +13,7 @@ from dovetail.answers.failures import CommandFailed
 from dovetail.answers.shown.screen import screen
 from dovetail.cli.output import NEEDS_PERSON, complain, say
 from dovetail.cli.shown.watching import CLEAR
-from dovetail.model.rules.rollouts import Intent, Rollout, RolloutState
+from dovetail.model.own.rollouts import Intent, Rollout, RolloutState
 from dovetail.model.values.time import format_time
 from dovetail.ports.failures import Failure
 

@@ -14,14 +14,18 @@ from dovetail.disruption.nodes.fleet import Fleet, Member
 from dovetail.disruption.settings import DisruptionSettings
 from dovetail.model import names
 from dovetail.model.objects.judging import Unjudged
-from dovetail.model.permission.beginnings import Cause, left_of_breaker, left_of_rates, left_of_rollouts, said_in
 from dovetail.model.pools import Budget, NodePool
 from dovetail.model.reasons.disruption_reasons import DisruptionReason
-from dovetail.model.remembered.returned_moves import MovesBrake, moves_brake
 from dovetail.model.snapshot import Snapshot
 from dovetail.notices.about import STANDING_WINDOW
 from dovetail.notices.decisions import decision_notice
 from dovetail.notices.notice import Notice
+from dovetail.rules.beginnings import said_in
+from dovetail.rules.brake.hold import left_of_breaker
+from dovetail.rules.brake.returned_moves import MovesBrake, moves_brake
+from dovetail.rules.rate.hold import left_of_rates
+from dovetail.rules.rollout.hold import left_of_rollouts
+from dovetail.rules.said import Cause
 
 DRAIN_SECONDS: Final = 20.0
 # An empty node is gone 7 s after its mark, and its second look comes after 15 s: with three times what the budgets

@@ -15,8 +15,8 @@ from dovetail.disruption.nodes.candidates import Block, Candidate
 from dovetail.disruption.rounds import Method, Round
 from dovetail.disruption.upkeep.conditions import is_hash_drifted
 from dovetail.model import names
-from dovetail.model.permission.rollout_nodes import leaves_for_drift
 from dovetail.model.reasons.disruption_reasons import DisruptionReason, WhyNot
+from dovetail.rules.rollout.nodes import leaves_for_drift
 
 WRITTEN_WITHIN: Final = 2.0  # seconds: conditions carry whole seconds, and a pool's are written in about one
 

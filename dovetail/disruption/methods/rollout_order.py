@@ -5,9 +5,9 @@ Nodes of other NodePools keep the places that they have in the list."""
 from collections.abc import Iterator, Sequence
 
 from dovetail.disruption.nodes.candidates import Candidate
-from dovetail.model.permission.beginnings import rollouts_in
-from dovetail.model.rules.rollouts import Order
+from dovetail.model.own.rollouts import Order
 from dovetail.model.snapshot import Snapshot
+from dovetail.rules.said import rollouts_in
 
 
 def in_order(snapshot: Snapshot, candidates: Sequence[Candidate]) -> list[Candidate]:

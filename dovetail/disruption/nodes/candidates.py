@@ -15,10 +15,10 @@ from dovetail.disruption.nodes.resting import read_rest
 from dovetail.model import names
 from dovetail.model.nodes import NodeClaim
 from dovetail.model.objects.pod_index import NodePods, asking_to_stay
+from dovetail.model.objects.pod_rules import is_evictable, is_protected, is_reschedulable, protection
 from dovetail.model.pods import Pod
 from dovetail.model.pools import InstanceType, NodePool
 from dovetail.model.reasons.disruption_reasons import WhyNot
-from dovetail.model.rules.pod_rules import is_evictable, is_protected, is_reschedulable, protection
 from dovetail.model.values.time import format_time
 from dovetail.termination.hooks import denial
 

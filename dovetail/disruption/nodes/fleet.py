@@ -16,9 +16,9 @@ from dovetail.model.objects.pod_index import NO_PODS, NodePods, by_key
 from dovetail.model.objects.unreadable import Unreadable
 from dovetail.model.places.moved_pods import movable_pods
 from dovetail.model.pools import InstanceType, NodePool
-from dovetail.model.rules.expiries import replaced_from
 from dovetail.model.snapshot import Snapshot
 from dovetail.placement.pdbs import PdbIndex
+from dovetail.rules.expiry.expiries import replaced_from
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,8 +13,8 @@ from typing import Final
 from dovetail.disruption.upkeep.timers import is_stamp_due
 from dovetail.model.nodes import NodeClaim
 from dovetail.model.objects.pod_index import NO_PODS, NodePods
+from dovetail.model.objects.pod_rules import is_daemon, is_terminal, is_terminating
 from dovetail.model.pods import Pod
-from dovetail.model.rules.pod_rules import is_daemon, is_terminal, is_terminating
 from dovetail.model.snapshot import Snapshot
 
 Pods = dict[str, frozenset[str]]

@@ -11,9 +11,9 @@ from typing import Final
 
 from dovetail.model import names
 from dovetail.model.nodes import NodeClaim
+from dovetail.model.objects.pod_rules import is_active, is_reschedulable
 from dovetail.model.places.kept_places import planned_pods
 from dovetail.model.pods import Pod
-from dovetail.model.rules.pod_rules import is_active, is_reschedulable
 from dovetail.model.snapshot import Snapshot
 
 PENDING_CLAIMS_LAST: Final = 300.0  # seconds after initialisation in which the scheduler binds what it will bind

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Final
 from dovetail.disruption.nodes.written_requests import NO_REASON, UNNAMED, cancel_reason, cancelled_by
 from dovetail.model import names
 from dovetail.model.nodes import NodeClaim
+from dovetail.model.objects.pod_rules import is_reschedulable
 from dovetail.model.reasons.disruption_reasons import DisruptionReason
-from dovetail.model.rules.pod_rules import is_reschedulable
 from dovetail.model.values.backoff import Backoff
 from dovetail.model.values.digits import integer
 from dovetail.termination.hooks import denial

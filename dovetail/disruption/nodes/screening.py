@@ -11,9 +11,9 @@ from dovetail.disruption.nodes.costs import reschedule_cost
 from dovetail.disruption.nodes.fleet import Fleet, Member
 from dovetail.model.objects.judging import Judging, Unjudged
 from dovetail.model.objects.pod_index import asking_to_stay
+from dovetail.model.objects.pod_rules import is_active, is_protected
 from dovetail.model.pods import Pod
 from dovetail.model.reasons.disruption_reasons import WhyNot
-from dovetail.model.rules.pod_rules import is_active, is_protected
 from dovetail.notices.decisions import pod_notice
 from dovetail.notices.notice import Notice
 

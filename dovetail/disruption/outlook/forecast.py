@@ -15,13 +15,19 @@ from dovetail.disruption.outlook.waves import Outlook, Supposing, outlook
 from dovetail.disruption.rounds import ShouldStop, never
 from dovetail.disruption.settings import DisruptionSettings
 from dovetail.model.nodes import NodeClaim
-from dovetail.model.permission.beginnings import Cause, by_breaker, by_health, by_rate, by_window, said_in
-from dovetail.model.permission.pauses import Pause, pause_of_freeze, pauses
+from dovetail.model.own.pauses import Pause
+from dovetail.model.own.policies import next_opening
 from dovetail.model.pools import NodePool
 from dovetail.model.reasons.disruption_reasons import DisruptionReason
-from dovetail.model.rules.expiries import deleted_at, expiry_rules
-from dovetail.model.rules.policies import next_opening
 from dovetail.model.snapshot import Snapshot
+from dovetail.rules.beginnings import said_in
+from dovetail.rules.brake.hold import by_breaker
+from dovetail.rules.expiry.expiries import deleted_at, expiry_rules
+from dovetail.rules.health.hold import by_health
+from dovetail.rules.pause.pauses import pause_of_freeze, pauses
+from dovetail.rules.rate.hold import by_rate
+from dovetail.rules.said import Cause
+from dovetail.rules.window.hold import by_window
 
 MOST_WINDOWS: Final = 400  # changes of one pool's budgets that are followed
 

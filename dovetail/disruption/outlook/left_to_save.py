@@ -21,11 +21,11 @@ from dovetail.disruption.rounds import Attempt, Method, Round, ShouldStop, run
 from dovetail.disruption.settings import DisruptionSettings
 from dovetail.model import names
 from dovetail.model.nodes import Node, NodeClaim
-from dovetail.model.permission.pauses import without_pauses
 from dovetail.model.pods import Pod
 from dovetail.model.pools import NodePool
 from dovetail.model.reasons.disruption_reasons import WhyNot
 from dovetail.model.snapshot import Snapshot
+from dovetail.rules.pause.pauses import without_pauses
 
 SECONDS: Final = 5.0  # of processor time, as long as one round looks for cheaper sets
 MOST_ROUNDS: Final = 500

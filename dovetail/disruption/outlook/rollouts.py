@@ -8,14 +8,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, Final
 
-from dovetail.disruption.upkeep.rollout_moves import SETTLED, next_move
-from dovetail.disruption.upkeep.wanted_rollouts import wanted_rollouts
 from dovetail.model.nodes import NodeClaim
-from dovetail.model.permission.rollout_nodes import nodes_of
-from dovetail.model.pools import NodePool
-from dovetail.model.rules.gates import GateResult, GateVerdict
-from dovetail.model.rules.rollout_approvals import Approval
-from dovetail.model.rules.rollouts import (
+from dovetail.model.own.gates import GateResult, GateVerdict
+from dovetail.model.own.rollout_approvals import Approval
+from dovetail.model.own.rollouts import (
     BEGUN,
     NewRollout,
     NodesGate,
@@ -26,7 +22,11 @@ from dovetail.model.rules.rollouts import (
     RolloutStatus,
     RolloutStep,
 )
+from dovetail.model.pools import NodePool
 from dovetail.model.snapshot import Snapshot
+from dovetail.rules.rollout.moves import SETTLED, next_move
+from dovetail.rules.rollout.nodes import nodes_of
+from dovetail.rules.rollout.wanted import wanted_rollouts
 
 PASSES: Final = NodesGate(result=GateResult.PASSING)
 # What a policy's plan and a roll-out both have.

@@ -26,13 +26,13 @@ from dovetail.disruption.rounds import Attempt, Round, ShouldStop, never, run
 from dovetail.disruption.settings import DisruptionSettings
 from dovetail.model import names
 from dovetail.model.objects.judging import Unjudged
-from dovetail.model.permission.beginnings import changes, said_in
+from dovetail.model.objects.pod_rules import is_active, protection
 from dovetail.model.pools import NodePool
 from dovetail.model.reasons.disruption_reasons import DisruptionReason, WhyNot
-from dovetail.model.remembered.breakers import PROVES, open_breakers, without_breaker
-from dovetail.model.remembered.rates import BegunNodes, with_begun
-from dovetail.model.rules.pod_rules import is_active, protection
 from dovetail.model.snapshot import Snapshot
+from dovetail.rules.beginnings import changes, said_in
+from dovetail.rules.brake.breakers import PROVES, open_breakers, without_breaker
+from dovetail.rules.rate.rates import BegunNodes, with_begun
 
 MOST_ROUNDS: Final = 500  # looks in all, waves and waits together
 WHOLE: Final = 10**9  # a wave is what budgets allow; how much one plan can carry does not matter here

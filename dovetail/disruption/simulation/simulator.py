@@ -21,10 +21,9 @@ from dovetail.model import names
 from dovetail.model.nodes import NodeClaim
 from dovetail.model.objects.judging import Unjudged
 from dovetail.model.objects.pod_index import NO_PODS, asking_to_stay
-from dovetail.model.permission.rollout_nodes import leaves_for_drift
+from dovetail.model.objects.pod_rules import is_active, is_given_up, is_mirror, is_reschedulable, tolerates_disrupted
 from dovetail.model.places.placements import NewNode, Placement, RefusedPod
 from dovetail.model.pods import Pod
-from dovetail.model.rules.pod_rules import is_active, is_given_up, is_mirror, is_reschedulable, tolerates_disrupted
 from dovetail.model.snapshot import Snapshot
 from dovetail.notices.decisions import no_compatible_types, pod_notice
 from dovetail.notices.notice import Notice
@@ -41,6 +40,7 @@ from dovetail.placement.place_pods import (
     worth_of_pods,
 )
 from dovetail.placement.settings import PlacementSettings
+from dovetail.rules.rollout.nodes import leaves_for_drift
 
 NO_POOLS: Final = "no ready NodePool"
 

@@ -9,12 +9,12 @@ from dataclasses import replace
 from typing import Final
 
 from dovetail.disruption.upkeep.conditions import NODE_POOL_DRIFTED, is_hash_drifted, is_requirement_drifted
-from dovetail.lifecycle.conditions import FALSE, ConditionSet, false, true
+from dovetail.lifecycle.conditions import ConditionSet, false, true
 from dovetail.lifecycle.pool_readiness import CLASS_READY
 from dovetail.model import names
-from dovetail.model.nodes import Condition, NodeClaim
+from dovetail.model.nodes import FALSE, Condition, NodeClaim
+from dovetail.model.own.rollouts import REFUSED, Rollout
 from dovetail.model.pools import NodePool
-from dovetail.model.rules.rollouts import REFUSED, Rollout
 from dovetail.model.values.hashing import NODE_POOL_HASH_ALGORITHM
 
 NODES_UP_TO_DATE: Final = "NodesUpToDate"

@@ -8,8 +8,8 @@ from collections.abc import Iterable
 from typing import Final
 
 from dovetail.model.nodes import NodeClaim
+from dovetail.model.objects.pod_rules import is_daemon
 from dovetail.model.pods import Pod
-from dovetail.model.rules.pod_rules import is_daemon
 
 STAMP_EVERY: Final = 10.0  # seconds; less than the 15 s of validation, so that no movement stays unseen (DIS-142)
 UNASKED_AFTER: Final = 300.0  # seconds after a movement, if the pool asks for no quiet and so nobody reads the stamp

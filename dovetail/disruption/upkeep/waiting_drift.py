@@ -8,8 +8,9 @@ from typing import Final
 
 from dovetail.model import names
 from dovetail.model.nodes import NodeClaim
-from dovetail.model.permission.beginnings import Cause, hold_of, said_in
 from dovetail.model.snapshot import Snapshot
+from dovetail.rules.beginnings import hold_of, said_in
+from dovetail.rules.said import Cause
 
 OVERDUE: Final = 7 * 86_400.0  # seconds since it was found to have drifted
 

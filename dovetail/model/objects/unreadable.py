@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
+from dovetail.model.objects.pod_rules import awaits_eviction
 from dovetail.model.pods import Pod
-from dovetail.model.rules.pod_rules import awaits_eviction
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

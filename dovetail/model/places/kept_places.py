@@ -7,8 +7,8 @@ made for a pod, so that the pod counts as before: pending, with a claim of its o
 
 from dovetail.model import names
 from dovetail.model.nodes import NodeClaim
+from dovetail.model.objects.pod_rules import is_given_up
 from dovetail.model.pods import Pod
-from dovetail.model.rules.pod_rules import is_given_up
 from dovetail.model.snapshot import Snapshot
 
 

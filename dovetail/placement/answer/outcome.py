@@ -9,9 +9,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from dovetail.model.objects.judging import Unjudged
+from dovetail.model.objects.pod_rules import is_given_up
 from dovetail.model.places.placements import NewNode, Placement, PoolRefusal, RefusedPod
 from dovetail.model.pods import Pod
-from dovetail.model.rules.pod_rules import is_given_up
 from dovetail.placement.answer.explain import Explainer
 from dovetail.placement.answer.finish import Finished, Finisher
 from dovetail.placement.search.solve import Pass

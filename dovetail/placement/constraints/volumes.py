@@ -9,9 +9,9 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 
 from dovetail.model.names import HOSTNAME
+from dovetail.model.objects.pod_rules import is_active
 from dovetail.model.objects.workloads import StorageClass, Volume, VolumeClaim
 from dovetail.model.pods import Pod, claim_key
-from dovetail.model.rules.pod_rules import is_active
 from dovetail.model.scheduling.requirements import (
     RequirementSet,
     conflicts,

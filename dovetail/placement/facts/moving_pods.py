@@ -4,8 +4,8 @@ from collections.abc import Iterable
 from typing import NamedTuple, Self
 
 from dovetail.model.objects.pod_index import NodePods
+from dovetail.model.objects.pod_rules import is_reschedulable
 from dovetail.model.pods import Pod
-from dovetail.model.rules.pod_rules import is_reschedulable
 from dovetail.model.values.resources import Resources
 
 Sizes = tuple[tuple[Resources, int], ...]

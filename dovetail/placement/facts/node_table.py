@@ -12,8 +12,8 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from dovetail.model.objects.pod_index import NO_PODS, NodePods
+from dovetail.model.objects.pod_rules import is_daemon, is_terminal
 from dovetail.model.pods import HostPort, Pod, Toleration
-from dovetail.model.rules.pod_rules import is_daemon, is_terminal
 from dovetail.model.scheduling.requirements import (
     NEGATIVE,
     Requirement,

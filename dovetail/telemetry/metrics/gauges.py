@@ -11,8 +11,8 @@ from dovetail.lifecycle.pool_usage import pool_usage
 from dovetail.model import names
 from dovetail.model.nodes import Node
 from dovetail.model.objects.judging import Judging, Unjudged
+from dovetail.model.objects.pod_rules import is_daemon, is_terminal
 from dovetail.model.pods import Pod
-from dovetail.model.rules.pod_rules import is_daemon, is_terminal
 from dovetail.model.snapshot import Snapshot
 from dovetail.model.values.resources import CPU, Resources, total
 

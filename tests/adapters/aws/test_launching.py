@@ -9,7 +9,7 @@ from dovetail.adapters.aws.launch.fleet_answers import outcome, read_errors, sho
 from dovetail.adapters.aws.launch.refusal_reasons import reason_for
 from dovetail.model import names
 from dovetail.model.nodes import NodeClaim
-from dovetail.model.rules.stable_images import BACK, STABLE
+from dovetail.model.own.stable_images import BACK, STABLE
 from dovetail.model.values.resources import parse_resources
 from dovetail.ports.cloud import ClassNotReady, Instance, LaunchRefused, NoCapacity, Prepared
 from dovetail.ports.failures import Misconfigured, Refused, Retryable, Throttled, Unauthenticated, Unreachable

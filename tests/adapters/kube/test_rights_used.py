@@ -27,10 +27,10 @@ from dovetail.adapters.kube.requests import Request
 from dovetail.adapters.kubernetes_json.kinds import BUFFER_KINDS, CLUSTER_KINDS, DEVICE_KINDS, MOVE_KINDS, NODE_OVERLAY
 from dovetail.model.objects.buffers import BufferStatus
 from dovetail.model.objects.overlays import NodeOverlay
+from dovetail.model.own.policies import Freeze, Policy, PolicyStatus
+from dovetail.model.own.rollout_approvals import Approval
+from dovetail.model.own.rollouts import Intent, NewRollout, Rollout, RolloutPlan, RolloutStatus
 from dovetail.model.places.move_changes import ending
-from dovetail.model.rules.policies import Freeze, Policy, PolicyStatus
-from dovetail.model.rules.rollout_approvals import Approval
-from dovetail.model.rules.rollouts import Intent, NewRollout, Rollout, RolloutPlan, RolloutStatus
 from dovetail.notices.notice import Notice
 from dovetail.ports.objects import ClaimStatus, MetadataChange, NewClaim, PoolStatus
 from tests.lifecycle.objects import NODE_CLASS as REFERENCE

@@ -24,8 +24,8 @@ from dovetail.adapters.kubernetes_json.store import Kind
 from dovetail.disruption.budgets.budgets import BudgetError, allowed_nodes
 from dovetail.disruption.budgets.schedules import ScheduleError, parse_schedule
 from dovetail.disruption.nodes.costs import eviction_cost
+from dovetail.model.objects.pod_rules import is_drainable, is_evictable, is_reschedulable, protection
 from dovetail.model.pods import Pod
-from dovetail.model.rules.pod_rules import is_drainable, is_evictable, is_reschedulable, protection
 from dovetail.model.scheduling.host_ports import canonical_address, first_conflict
 from dovetail.model.scheduling.requirements import from_expressions, text_of_set
 from dovetail.model.scheduling.taints import Taint, untolerated

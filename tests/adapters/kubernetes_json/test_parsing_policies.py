@@ -15,14 +15,14 @@ from dovetail.adapters.kubernetes_json.rendering.policies import (
     render_status,
 )
 from dovetail.api.own.node_rollout import RolloutGate
-from dovetail.model.remembered.breakers import BreakerRule
-from dovetail.model.rules.drain_rules import Blocker, DrainRules, Escalation, HookRules, Level, hook_rules
-from dovetail.model.rules.gates import AlertsRule, AskedGate, GateResult, GateVerdict, QueryRule
-from dovetail.model.rules.health import HealthResult, HealthRule
-from dovetail.model.rules.openings import Dates, Window
-from dovetail.model.rules.policies import Expiry, PolicyStatus, TakenRate
-from dovetail.model.rules.rollout_approvals import Answered, Approval, Awaits
-from dovetail.model.rules.rollouts import (
+from dovetail.model.own.breaker_rules import BreakerRule
+from dovetail.model.own.drain_rules import Blocker, DrainRules, Escalation, HookRules, Level, hook_rules
+from dovetail.model.own.gates import AlertsRule, AskedGate, GateResult, GateVerdict, QueryRule
+from dovetail.model.own.health import HealthResult, HealthRule
+from dovetail.model.own.openings import Dates, Window
+from dovetail.model.own.policies import Expiry, PolicyStatus, TakenRate
+from dovetail.model.own.rollout_approvals import Answered, Approval, Awaits
+from dovetail.model.own.rollouts import (
     NewRollout,
     Order,
     Passage,
@@ -31,7 +31,7 @@ from dovetail.model.rules.rollouts import (
     RolloutState,
     RolloutStatus,
 )
-from dovetail.model.rules.stable_images import StableImage, StableImages
+from dovetail.model.own.stable_images import StableImage, StableImages
 from dovetail.model.values.time import parse_time
 from dovetail.termination.ladder import DrainHold, forced_through, steps
 from testing.disruption_worlds import a_pool

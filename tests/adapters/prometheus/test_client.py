@@ -10,7 +10,7 @@ import pytest
 from aiohttp import web
 
 from dovetail.adapters.prometheus.client import Prometheus, samples_of
-from dovetail.model.rules.gates import Series
+from dovetail.model.own.gates import Series
 from dovetail.ports.failures import Failure, Forbidden, Refused, Throttled, Unauthenticated, Unreachable
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]

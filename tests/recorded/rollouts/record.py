@@ -12,8 +12,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
-from dovetail.model.rules.policies import Policy
-from dovetail.model.rules.rollouts import PoolNodes, Rollout, RolloutPlan, RolloutState
+from dovetail.model.own.policies import Policy
+from dovetail.model.own.rollouts import PoolNodes, Rollout, RolloutPlan, RolloutState
 from dovetail.model.values.json import Json
 from testing.disruption_worlds import a_pool
 from testing.kept_rollouts import whole

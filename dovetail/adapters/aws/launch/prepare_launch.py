@@ -32,8 +32,8 @@ from dovetail.adapters.aws.tags import ForbiddenTag, class_tags, cluster_tag
 from dovetail.adapters.aws.user_data.bootstrap import BadUserData
 from dovetail.model import names as core
 from dovetail.model.nodes import NodeClaim
+from dovetail.model.own.stable_images import BACK, OLD_IMAGES, images_of
 from dovetail.model.pods import Expression
-from dovetail.model.rules.stable_images import BACK, OLD_IMAGES, images_of
 from dovetail.model.scheduling.requirements import conflicts, from_expressions
 from dovetail.ports.cloud import ClassNotReady, LaunchRefused, LaunchWarning, NoCapacity, Prepared
 

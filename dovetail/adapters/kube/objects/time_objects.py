@@ -21,9 +21,9 @@ from dovetail.adapters.kubernetes_json.rendering.policies import (
 )
 from dovetail.adapters.kubernetes_json.store import Kind
 from dovetail.model.nodes import Condition
-from dovetail.model.rules.policies import Freeze, Policy, PolicyStatus, TimeRules
-from dovetail.model.rules.rollout_approvals import Approval
-from dovetail.model.rules.rollouts import Intent, NewRollout, Rollout, RolloutStatus
+from dovetail.model.own.policies import Freeze, Policy, PolicyStatus, TimeRules
+from dovetail.model.own.rollout_approvals import Approval
+from dovetail.model.own.rollouts import Intent, NewRollout, Rollout, RolloutStatus
 from dovetail.ports.failures import Unreachable
 
 Named = TypeVar("Named", Policy, Freeze, Rollout)

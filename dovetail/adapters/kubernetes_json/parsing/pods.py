@@ -18,8 +18,8 @@ from dovetail.adapters.kubernetes_json.parsing.requests import Amounts, pod_requ
 from dovetail.adapters.kubernetes_json.parsing.selectors import parse_owners
 from dovetail.adapters.kubernetes_json.parsing.shapes import claims_among, parse_shape
 from dovetail.model import names
+from dovetail.model.objects.pod_rules import awaits_eviction
 from dovetail.model.pods import Owner, Pod, PodShape
-from dovetail.model.rules.pod_rules import awaits_eviction
 from dovetail.model.values.drafts import draft_of
 from dovetail.model.values.json import ReadOnlyJson
 from dovetail.model.values.remembering import MEGABYTE, Recent, Shared

@@ -29,17 +29,17 @@ from dovetail.api.own.disruption_policy import (
 )
 from dovetail.api.own.freeze import FreezeSpec
 from dovetail.api.validation import InvalidSpec, parse_spec
-from dovetail.model.pods import LabelSelector
-from dovetail.model.remembered.breakers import BreakerRule
-from dovetail.model.remembered.rates import Rate
-from dovetail.model.rules.drain_rules import DrainRules, Escalation, HookRules, Level
-from dovetail.model.rules.gates import GateVerdict
-from dovetail.model.rules.health import ALERTS, HealthResult, HealthRule, HealthState
-from dovetail.model.rules.openings import DAYS, Dates, Window, second_of
-from dovetail.model.rules.policies import Expiry, Freeze, Opening, Policy, PolicyStatus, TakenRate, zone_named
-from dovetail.model.rules.rollouts import (
+from dovetail.model.own.breaker_rules import BreakerRule
+from dovetail.model.own.drain_rules import DrainRules, Escalation, HookRules, Level
+from dovetail.model.own.gates import GateVerdict
+from dovetail.model.own.health import ALERTS, HealthResult, HealthRule, HealthState
+from dovetail.model.own.openings import DAYS, Dates, Window, second_of
+from dovetail.model.own.policies import Expiry, Freeze, Opening, Policy, PolicyStatus, TakenRate, zone_named
+from dovetail.model.own.rates import Rate
+from dovetail.model.own.rollouts import (
     RolloutPlan,
 )
+from dovetail.model.pods import LabelSelector
 from dovetail.model.values.durations import parse_seconds
 from dovetail.model.values.json import ReadOnlyJson
 from dovetail.model.values.quoting import shown

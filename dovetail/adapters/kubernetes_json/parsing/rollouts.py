@@ -16,9 +16,9 @@ from dovetail.api.own.questions import FiringAlerts
 from dovetail.api.own.rollout_strategy import NodeRolloutStep, NodeRolloutStrategy, RolloutGateRule
 from dovetail.api.validation import InvalidSpec, parse_spec
 from dovetail.model import names
-from dovetail.model.rules.gates import AlertsRule, AskedGate, GateResult, GateVerdict, QueryRule
-from dovetail.model.rules.rollout_approvals import Answered, Approval, Awaits
-from dovetail.model.rules.rollouts import (
+from dovetail.model.own.gates import AlertsRule, AskedGate, GateResult, GateVerdict, QueryRule
+from dovetail.model.own.rollout_approvals import Answered, Approval, Awaits
+from dovetail.model.own.rollouts import (
     NODES,
     Intent,
     NodesGate,
@@ -31,7 +31,7 @@ from dovetail.model.rules.rollouts import (
     RolloutStatus,
     RolloutStep,
 )
-from dovetail.model.rules.stable_images import NO_IMAGE, StableImage, StableImages
+from dovetail.model.own.stable_images import NO_IMAGE, StableImage, StableImages
 from dovetail.model.values.durations import parse_seconds
 from dovetail.model.values.json import ReadOnlyJson
 from dovetail.model.values.quoting import shown

@@ -2,11 +2,11 @@
 
 from dovetail.adapters.kubernetes_json.rendering import fields
 from dovetail.model import names
-from dovetail.model.rules.gates import AlertsRule, AskedGate, GateVerdict
-from dovetail.model.rules.health import HealthState
-from dovetail.model.rules.policies import Opening, PolicyStatus, TakenRate
-from dovetail.model.rules.rollout_approvals import Answered, Approval, Awaits
-from dovetail.model.rules.rollouts import (
+from dovetail.model.own.gates import AlertsRule, AskedGate, GateVerdict
+from dovetail.model.own.health import HealthState
+from dovetail.model.own.policies import Opening, PolicyStatus, TakenRate
+from dovetail.model.own.rollout_approvals import Answered, Approval, Awaits
+from dovetail.model.own.rollouts import (
     NODES,
     NewRollout,
     NodesGate,
@@ -16,7 +16,7 @@ from dovetail.model.rules.rollouts import (
     RolloutStatus,
     RolloutStep,
 )
-from dovetail.model.rules.stable_images import StableImages
+from dovetail.model.own.stable_images import StableImages
 from dovetail.model.values.json import Json
 from dovetail.model.values.time import format_time
 

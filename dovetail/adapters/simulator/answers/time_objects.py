@@ -15,9 +15,9 @@ from dovetail.adapters.simulator.api_server import objects
 from dovetail.adapters.simulator.api_server.rejected import Rejected
 from dovetail.adapters.simulator.calls import Calls, failure_of
 from dovetail.model.nodes import Condition
-from dovetail.model.rules.policies import Freeze, Policy, PolicyStatus, TimeRules
-from dovetail.model.rules.rollout_approvals import Approval
-from dovetail.model.rules.rollouts import Intent, NewRollout, Rollout, RolloutStatus
+from dovetail.model.own.policies import Freeze, Policy, PolicyStatus, TimeRules
+from dovetail.model.own.rollout_approvals import Approval
+from dovetail.model.own.rollouts import Intent, NewRollout, Rollout, RolloutStatus
 
 
 class SimulatedTimeObjects:

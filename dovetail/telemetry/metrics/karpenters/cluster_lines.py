@@ -11,8 +11,8 @@ from typing import Final, NamedTuple
 
 from dovetail.model.nodes import Node
 from dovetail.model.objects.judging import Judging, Unjudged
+from dovetail.model.objects.pod_rules import is_terminal
 from dovetail.model.pods import Pod
-from dovetail.model.rules.pod_rules import is_terminal
 from dovetail.model.snapshot import Snapshot
 from dovetail.model.values.resources import Resources, total
 from dovetail.telemetry.metrics.exposition import head, inside, measured, number

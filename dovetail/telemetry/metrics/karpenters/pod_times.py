@@ -10,8 +10,8 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
+from dovetail.model.objects.pod_rules import is_terminal
 from dovetail.model.pods import Pod
-from dovetail.model.rules.pod_rules import is_terminal
 from dovetail.telemetry.metrics.duties import PROVISIONING, UPKEEP, Duties
 from dovetail.telemetry.metrics.gauges import Sample
 from dovetail.telemetry.metrics.karpenters.catalogue import observe

@@ -7,7 +7,7 @@ from opentelemetry import metrics
 
 from dovetail.disruption.upkeep.waiting_drift import overdue_drift
 from dovetail.model import names
-from dovetail.model.rules.drain_rules import Level
+from dovetail.model.own.drain_rules import Level
 from dovetail.model.snapshot import Snapshot
 from dovetail.telemetry.metrics.gauges import Sample
 from dovetail.telemetry.metrics.instruments import OWN_PREFIX, Instruments

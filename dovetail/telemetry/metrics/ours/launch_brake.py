@@ -5,8 +5,8 @@ from typing import Final
 
 from opentelemetry import metrics
 
-from dovetail.model.remembered.unused_launches import remembered_launches, stop_of
 from dovetail.model.snapshot import Snapshot
+from dovetail.rules.brake.unused_launches import remembered_launches, stop_of
 from dovetail.telemetry.metrics.gauges import Sample
 from dovetail.telemetry.metrics.instruments import OWN_PREFIX, Instruments
 

@@ -4,8 +4,9 @@ from collections.abc import Iterator
 from typing import Final
 
 from dovetail.model.names import SYSTEM_NAMESPACE
-from dovetail.model.permission.pauses import EVERY_POOL, Activity, holding, pause_on, pauses_of_all
+from dovetail.model.own.pauses import Activity
 from dovetail.model.snapshot import Snapshot
+from dovetail.rules.pause.pauses import EVERY_POOL, holding, pause_on, pauses_of_all
 from dovetail.telemetry.metrics.gauges import Sample
 
 HELP: Final = {"paused": "1 while that is paused for a NodePool; for all of them, where it names none."}

@@ -5,8 +5,8 @@ from typing import Final
 
 from opentelemetry import metrics
 
-from dovetail.model.rules.gates import GateResult
-from dovetail.model.rules.rollouts import BEGUN, REFUSED
+from dovetail.model.own.gates import GateResult
+from dovetail.model.own.rollouts import BEGUN, REFUSED
 from dovetail.model.snapshot import Snapshot
 from dovetail.telemetry.metrics.gauges import Sample
 from dovetail.telemetry.metrics.instruments import OWN_PREFIX, Instruments

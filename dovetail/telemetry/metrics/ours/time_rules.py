@@ -4,9 +4,10 @@ alone."""
 from collections.abc import Iterator
 from typing import Final
 
-from dovetail.model.permission.beginnings import Cause, hold_of, said_in
 from dovetail.model.reasons.disruption_reasons import DisruptionReason
 from dovetail.model.snapshot import Snapshot
+from dovetail.rules.beginnings import hold_of, said_in
+from dovetail.rules.said import Cause
 from dovetail.telemetry.metrics.gauges import Sample
 
 HELP: Final = {

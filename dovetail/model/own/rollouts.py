@@ -1,0 +1,402 @@
+"""NodeRollouts: how far a change may reach the nodes of one NodePool, step by step.
+
+The rule is a fraction that is worked out from the cluster and the object each time: that many of the pool's nodes may
+be at the target, or on their way to it. So no dead worker, lost database or second look can take more than the step. An
+unreadable object lets none leave.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import StrEnum
+from math import inf
+from typing import Final
+from zlib import crc32
+
+from dovetail.model import names
+from dovetail.model.nodes import Condition, NodeClaim
+from dovetail.model.own.gates import AskedGate, GateResult, GateVerdict, worst
+from dovetail.model.own.rollout_approvals import Answered, Approval, Awaits
+from dovetail.model.own.stable_images import BACK, NOTHING_KNOWN, STABLE, StableImages
+from dovetail.model.pools import NodePool
+from dovetail.model.values.time import format_time
+
+_OWN: Final = "drifted"  # for which it makes claims itself
+
+
+class Intent(StrEnum):
+    """What people want of it."""
+
+    RUN = "Run"
+    PAUSE = "Pause"  # no further node begins, and no further step
+    ABORT = "Abort"  # likewise, until somebody says otherwise
+    PROMOTE = "Promote"  # the last step at once
+    ROLL_BACK = "RollBack"  # nodes at the target are replaced by nodes as before
+
+
+class Order(StrEnum):
+    """The order in which a step takes its nodes."""
+
+    AGE = "Age"  # the oldest
+    ZONE = "Zone"  # one zone after another, the oldest of each first
+
+
+class RolloutState(StrEnum):
+    WAITING = "Waiting"  # for a change
+    REPLACING = "Replacing"
+    SOAKING = "Soaking"
+    JUDGING = "Judging"  # a node at the target is not ready after its soak, or a gate fails
+    AWAITING = "Awaiting"  # a person's approval of the next step
+    PAUSED = "Paused"  # nobody answered in time
+    COMPLETE = "Complete"
+    ROLLING_BACK = "RollingBack"  # nodes at the target leave
+    FAILED = "Failed"  # no node is at the target, and none will be
+
+
+REFUSED: Final = frozenset({RolloutState.ROLLING_BACK, RolloutState.FAILED})
+NODES: Final = "nodes"  # the name of the gate that every roll-out has
+STAY: Final = "; its nodes stay, because "  # in the message of a failure, where there is no way back
+MAX_STABLE_AGE: Final = 30 * 86_400.0
+BEGUN: Final = frozenset(
+    {
+        RolloutState.REPLACING,
+        RolloutState.SOAKING,
+        RolloutState.JUDGING,
+        RolloutState.AWAITING,
+        RolloutState.PAUSED,
+    }
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodesGate:
+    """What the gate `nodes` says: whether pods run as well on nodes at the target as on the others. `since`: since when
+    some do not."""
+
+    result: GateResult = GateResult.UNKNOWN
+    since: float | None = None
+    message: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RolloutStep:
+    """How many nodes a step takes, as a number or a percentage of the pool's, and how long they prove themselves.
+    `approve`: how many seconds a person has to let the next step begin; None if nobody is asked."""
+
+    name: str
+    to: str
+    soak: float = 0.0
+    approve: float | None = None
+
+    def allows(self, total: int) -> int:
+        """How many of that many nodes; a percentage is rounded up."""
+        return -(-int(self.to[:-1]) * total // 100) if self.to.endswith("%") else min(int(self.to), total)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RolloutFailure:
+    """Why the target, or an earlier one, is refused. `generation`: of the object then; a later one is a person's
+    answer."""
+
+    generation: int
+    message: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RolloutStrategy:
+    """How a change goes on: a DisruptionPolicy says it for every change, a NodeRollout for its own."""
+
+    steps: tuple[RolloutStep, ...] = ()
+    launches_stable: bool = False  # whether launches take the images of before, but for its own
+    rolls_back: bool = False  # whether it goes back by itself where it fails
+    longest_stable: float = MAX_STABLE_AGE
+    gates: tuple[AskedGate, ...] = ()  # beside `nodes`
+    order: Order = Order.AGE
+    longest: float | None = None  # seconds after which it stops until a person decides
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RolloutPlan(RolloutStrategy):
+    """What a DisruptionPolicy says about changes of its NodePools. `drifted`: how many nodes, as in a step, make
+    one."""
+
+    drifted: str = "1"
+
+    def needs(self, total: int) -> int:
+        """How many drifted nodes a pool of that size needs."""
+        share = self.drifted.endswith("%")
+        return RolloutStep(name="", to=self.drifted).allows(total) if share else int(self.drifted)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewRollout:
+    """A NodeRollout to make by a policy, of the pool's change."""
+
+    name: str
+    pool: str
+    pool_uid: str
+    policy: str
+    plan: RolloutPlan
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Passage:
+    """How one step went. `ended`: None while it goes on, without a result."""
+
+    step: str
+    began: float
+    ended: float | None = None
+    result: str = ""
+    message: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RolloutStatus:
+    """Its status. `begun`: since when it has rolled out its current target; `until`: when a soak is over."""
+
+    step: str = ""
+    state: RolloutState = RolloutState.WAITING
+    since: float = 0.0
+    until: float | None = None
+    begun: float = 0.0
+    target: str = ""  # the NodePool's hash
+    total: int = 0
+    at_target: int = 0
+    leaving: int = 0
+    gate: NodesGate = NodesGate()
+    asked: tuple[GateVerdict, ...] = ()  # of the other gates
+    history: tuple[Passage, ...] = ()  # the latest last
+    makes: str = ""  # what the NodeClass makes of a launch; empty if unknown
+    stable: StableImages = NOTHING_KNOWN
+    failure: RolloutFailure | None = None
+    promoted_before: bool = False  # whether its intent Promote was given for an earlier target
+    awaits: Awaits | None = None
+    answered: Answered | None = None
+    conditions: tuple[Condition, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rollout(RolloutStrategy):
+    """One NodeRollout. `pool`: empty if it cannot be read; then it is about every NodePool."""
+
+    name: str
+    uid: str = ""
+    resource_version: str = ""
+    generation: int = 0
+    created: float = 0.0
+    pool: str = ""
+    intent: Intent = Intent.RUN
+    fault: str = ""
+    status: RolloutStatus = RolloutStatus()
+    policy: str = ""  # by which it was made; empty if a person made it
+    approval: Approval | None = None
+
+    def is_about(self, pool: str) -> bool:
+        """Whether it holds nodes of that pool back; one that is complete holds none any more."""
+        return self.pool in ("", pool) and not self.is_over
+
+    @property
+    def is_over(self) -> bool:
+        """Whether it holds nothing back any more."""
+        return not self.fault and self.status.state == RolloutState.COMPLETE
+
+    @property
+    def place(self) -> str:
+        """What a decision was based on, as three digests: the pool, the target and direction, and the step. The number
+        of nodes is not part of it."""
+        status = self.status
+        to = [step.to for step in self.steps if step.name == status.step]
+        return f"{_digest(self.pool)}.{self._aim}.{_digest(self.uid, self.name, status.step, to, status.begun)}"
+
+    @property
+    def _aim(self) -> str:
+        return _digest(self.status.target, self.status.makes, self.goes_back)
+
+    def why_other(self, decided: Iterable[str]) -> str:
+        """Why a replacement decided on the basis of these places is no longer made; empty if it is. A step that has
+        changed since is no reason: it was permitted, and is counted."""
+        if self.status.state in REFUSED:  # else it takes an image of before
+            return f"NodeRollout {self.name} refuses the target" if self.status.stable.why_not else ""
+        known = {place.split(".")[1] for place in decided if was_about(place, self.pool)}
+        return "" if self._aim in known else f"NodeRollout {self.name} has another target since"
+
+    @property
+    def _begun(self) -> bool:
+        return self.status.state in BEGUN
+
+    @property
+    def is_stopped(self) -> bool:
+        """Whether it neither lets a node begin nor goes on, until a person or a change resumes it."""
+        return bool(self.fault) or self.wants not in (Intent.RUN, Intent.PROMOTE) or self.status.state not in BEGUN
+
+    @property
+    def wants(self) -> Intent:
+        """Its intent. An order to go back, or to promote, applies to the target of that moment, not to the next one,
+        whatever else in the object changes."""
+        is_earlier = {Intent.ROLL_BACK: self.has_gone_back, Intent.PROMOTE: self.status.promoted_before}
+        return Intent.RUN if is_earlier.get(self.intent) else self.intent
+
+    @property
+    def has_gone_back(self) -> bool:
+        """Whether an earlier target was refused, and people have not changed their intent since."""
+        return self.status.failure is not None and self.status.state not in REFUSED
+
+    @property
+    def goes_back(self) -> bool:
+        """Whether nodes at its target leave, and no others."""
+        return self.status.state == RolloutState.ROLLING_BACK and not self.keeps_all
+
+    @property
+    def keeps_all(self) -> bool:
+        """Whether a person or a fault keeps every node of its pool from leaving for a change, forth or back."""
+        return bool(self.fault) or self.intent in (Intent.PAUSE, Intent.ABORT)
+
+    @property
+    def keeps_images(self) -> bool:
+        """Whether launches take the images of before."""
+        state, stable = self.status.state, self.status.stable
+        return (state in REFUSED or (self.launches_stable and state in BEGUN)) and not stable.why_not
+
+    def pins(self, reason: str) -> dict[str, str]:
+        """The annotations of a claim made for that reason; none if it takes the images of its NodeClass."""
+        if reason != _OWN:
+            return self.status.stable.pinned(STABLE) if self.keeps_images else {}
+        if self.status.state in REFUSED and not self.status.stable.why_not:
+            return self.status.stable.pinned(BACK)
+        return {names.TARGET: self.status.makes} if self.status.makes and self._begun else {}
+
+    @property
+    def verdicts(self) -> tuple[GateVerdict, ...]:
+        """What each gate says, `nodes` first; one that was never asked is Unknown."""
+        known, nodes = {each.name: each for each in self.status.asked}, self.status.gate
+        first = GateVerdict(name=NODES, result=nodes.result, since=nodes.since, message=nodes.message)
+        return (first, *(known.get(gate.name, GateVerdict(name=gate.name)) for gate in self.gates))
+
+    @property
+    def verdict(self) -> GateVerdict:
+        """The worst of them, which counts."""
+        return worst(self.verdicts)
+
+    @property
+    def doubts(self) -> str:
+        """The objection of the worst of them, for people."""
+        verdict = self.verdict
+        if verdict.result == GateResult.PASSING:
+            return ""
+        return verdict.message if verdict.name == NODES else verdict.words
+
+    @property
+    def is_failing(self) -> bool:
+        """Whether a gate holds it; a person who promotes it has seen that."""
+        return self.verdict.result == GateResult.FAILING and self.wants != Intent.PROMOTE
+
+    @property
+    def passes(self) -> bool:
+        """Whether all gates let the next step begin."""
+        return self.verdict.result == GateResult.PASSING or self.wants == Intent.PROMOTE
+
+    @property
+    def is_held(self) -> bool:
+        """Whether it lets no node begin, however many are at the target. While the gate `nodes` is Unknown only the
+        next step is held; while one of the others is, everything."""
+        if self.goes_back:
+            return False
+        blind = any(each.result != GateResult.PASSING for each in self.verdicts[1:])
+        return self.is_stopped or self.is_failing or (blind and self.wants != Intent.PROMOTE)
+
+    def overdue_at(self) -> float:
+        """When it stops because it has taken too long."""
+        return inf if self.longest is None or self.wants == Intent.PROMOTE else self.status.begun + self.longest
+
+    def why_not_now(self, now: float) -> str:
+        """Why time alone forbids further nodes: it has taken too long, or a gate's verdict is too old."""
+        if self.goes_back or self.wants == Intent.PROMOTE or self.status.state not in BEGUN:
+            return ""
+        if now >= self.overdue_at():
+            return f"it has gone on since {format_time(self.status.begun)}, longer than its maxDuration"
+        known = {each.name: each for each in self.status.asked}
+        return next((why for gate in self.gates if (why := gate.why_not(known.get(gate.name), now))), "")
+
+    def step(self, pool: NodePool, nodes: "PoolNodes") -> RolloutStep | None:
+        """The step that is permitted: the one in its status, by name, because people may change the list meanwhile. The
+        first for a target about which nothing is known."""
+        if self.is_held or self.goes_back:
+            return None
+        if self.has_changed(pool, nodes):
+            return self.steps[0]
+        return next((step for step in self.steps if step.name == self.status.step), None)
+
+    def has_changed(self, pool: NodePool, nodes: "PoolNodes") -> bool:
+        """Whether the pool's target differs from the one that is rolled out: by its hash or, if its NodeClass has
+        changed, by a drifted node that was made after the beginning, or by what it makes of a launch."""
+        makes = bool(nodes.makes and self.status.makes) and nodes.makes != self.status.makes
+        return makes or pool.hash != self.status.target or nodes.newest_old > self.status.begun
+
+    def left(self, pool: NodePool, nodes: "PoolNodes") -> int:
+        """How many more nodes may begin."""
+        if self.goes_back:
+            return nodes.refusable
+        step = self.step(pool, nodes)
+        return max(0, step.allows(nodes.total) - nodes.taken) if step is not None else 0
+
+    @property
+    def words(self) -> str:
+        if self.fault:
+            return f"it cannot be understood: {self.fault}"
+        if self.intent in (Intent.PAUSE, Intent.ABORT):
+            return f"its intent is {self.intent}"
+        if self.status.failure is not None and self.status.state in REFUSED:
+            return f"{self.status.state}: {self.status.failure.message}"
+        place = f" at step {self.status.step}" if self.status.step else ""
+        gate = f", as {self.doubts}" if self.doubts else ""
+        return f"{self.status.state}{place}{gate}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PoolNodes:
+    """The nodes of a pool by their relation to its latest change. A leaving node and its replacement count once."""
+
+    old: int = 0  # and staying
+    at_target: int = 0
+    leaving: int = 0  # not at the target, without a replacement yet
+    draining: int = 0  # not at the target and leaving, whether a replacement is there or not
+    newest_old: float = -inf  # when the youngest that is not at the target was made; not of older images on purpose
+    ready: tuple[float, ...] = ()  # when each node that is ready at the target was made
+    unready: tuple[float, ...] = ()  # when each of the others there was made, -inf if it has been ready before
+    refusable: int = 0  # certainly at the target, including those that are being deleted
+    makes: str = ""  # what their NodeClass makes of a launch, for upkeep alone
+    staying: tuple[str, ...] = ()  # the UIDs of the old ones
+    changed: int = 0  # those of them that are not at the target because somebody has changed it
+    newest_drift: float = -inf  # when the last one was found to have drifted
+
+    @property
+    def taken(self) -> int:
+        """How many are at the target or on their way to it. A node not known to have drifted counts."""
+        return self.at_target + self.leaving
+
+    @property
+    def total(self) -> int:
+        return self.old + self.taken
+
+
+def is_of_target(claim: NodeClaim, pool: NodePool, rollouts: Iterable[Rollout]) -> bool:
+    """Whether how a claim fares says something of what the pool is to become: it has the same template and, where a
+    roll-out made it, that roll-out's target of now."""
+    target, aims = claim.annotations.get(names.TARGET), {each.status.makes for each in rollouts}
+    is_aim = not target or not aims or not aims.isdisjoint({target, ""})
+    return is_aim and claim.annotations.get(names.NODE_POOL_HASH, "") == pool.annotations.get(names.NODE_POOL_HASH, "")
+
+
+def pins_of(rollouts: Iterable[Rollout], reason: str) -> dict[str, str]:
+    """What a claim says that is made for that reason under these roll-outs of its pool. One that refuses the target is
+    asked first: by another one a node that is taken back would be replaced by one at the target."""
+    refusing_first = sorted(rollouts, key=lambda each: each.status.state not in REFUSED)
+    return next(filter(None, (each.pins(reason) for each in refusing_first)), {})
+
+
+def was_about(place: str, pool: str) -> bool:
+    """Whether a place on which a decision was based belongs to that pool's roll-outs."""
+    return place.startswith(f"{_digest(pool)}.")
+
+
+def _digest(*parts: object) -> str:
+    return f"{crc32(repr(parts).encode()):08x}"

@@ -1,1 +1,0 @@
-"""What a NodePool remembers in its own annotations, so that it survives restarts."""

@@ -1,0 +1,1 @@
+"""What holds nodes back: rules of people, and of what has failed before; a folder for each. Pure."""

@@ -1,0 +1,1 @@
+"""What a NodePool remembers about what has failed, and what that holds back."""

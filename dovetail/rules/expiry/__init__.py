@@ -1,0 +1,1 @@
+"""When nodes leave because of their age."""

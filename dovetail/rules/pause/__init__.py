@@ -1,0 +1,1 @@
+"""Pauses and Freezes."""

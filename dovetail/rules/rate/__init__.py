@@ -1,0 +1,1 @@
+"""Rates: how many nodes may begin to leave within a period."""

@@ -1,0 +1,1 @@
+"""Roll-outs: steps, gates, approvals, the way back."""

@@ -1,0 +1,85 @@
+"""What roll-outs hold."""
+
+from collections.abc import Iterable, Iterator
+
+from dovetail.model.own.policies import Policy
+from dovetail.model.own.rollouts import PoolNodes, Rollout, was_about
+from dovetail.model.pools import NodePool
+from dovetail.model.reasons.disruption_reasons import WhyNot
+from dovetail.model.values.time import format_time
+from dovetail.rules.rollout.by_policy import rolling, unmade
+from dovetail.rules.said import Cause, HeldBy, PoolHold, Said
+
+
+def by_rollout(said: Said, cause: Cause) -> PoolHold | None:
+    """The roll-out whose step lets no more nodes begin, or that must be created first."""
+    if cause != Cause.DRIFTED or said.pool is None:
+        return None
+    missing = unmade(said.policies, said.nodes, said.now) if said.nodes is not None and not said.rollouts else None
+    if missing is not None:
+        message = f"nothing may begin for {cause} for NodePool {said.pool.name}: {missing.message}"
+        return PoolHold(rule=HeldBy.ROLLOUT, why=WhyNot.ROLLOUT, message=message, until=missing.until)
+    gone = why_gone(said.policies, said.rollouts, said.pool.name, said.decided or ())
+    if gone:
+        message = f"nothing may begin for {cause} for NodePool {said.pool.name}: {gone}"
+        return PoolHold(rule=HeldBy.ROLLOUT, why=WhyNot.ROLLOUT, message=message)
+    for rollout in _that_hold(said):
+        why = _why_held(rollout, said, said.pool)
+        if why:
+            message = f"no more for {cause} may begin for NodePool {said.pool.name} by NodeRollout {rollout.name}"
+            return PoolHold(rule=HeldBy.ROLLOUT, why=WhyNot.ROLLOUT, message=f"{message}: {why}")
+    return None
+
+
+def _that_hold(said: Said) -> Iterator[Rollout]:
+    """The roll-outs that are asked. While one goes back, no node comes to the target, and only its nodes leave: the
+    steps and gates of others say nothing of these."""
+    back = any(each.goes_back for each in said.rollouts)
+    return (each for each in said.rollouts if not back or each.goes_back or each.keeps_all)
+
+
+def why_gone(policies: tuple[Policy, ...], rollouts: tuple[Rollout, ...], pool: str, decided: Iterable[str]) -> str:
+    """Why a decision that was made at these steps of roll-outs is outdated, if a policy makes another roll-out."""
+    is_gone = not rollouts and bool(rolling(policies)) and any(was_about(place, pool) for place in decided)
+    return "the NodeRollout by which it was decided is gone, and a policy makes another" if is_gone else ""
+
+
+def why_not_made(policies: tuple[Policy, ...], rollouts: tuple[Rollout, ...], pool: str, decided: Iterable[str]) -> str:
+    """Why a replacement is not made that was decided on at these steps of roll-outs; empty if it is."""
+    known = frozenset(decided)
+    whys = (each.why_other(known) for each in rollouts)
+    return why_gone(policies, rollouts, pool, known) or next(filter(None, whys), "")
+
+
+def _why_held(rollout: Rollout, said: Said, pool: NodePool) -> str:
+    late = rollout.why_not_now(said.now)
+    if late or rollout.is_held or (said.nodes is not None and not rollout.left(pool, said.nodes)):
+        return _stands(rollout, said.nodes, late)
+    return "it has moved since this was decided, or its target has" if _has_moved(rollout, said, pool) else ""
+
+
+def _has_moved(rollout: Rollout, said: Said, pool: NodePool) -> bool:
+    """Whether a mark would take a node under a step that is no longer permitted. The caller that decides knows how many
+    nodes there are; here it matters which step: otherwise everything that was decided on for the last target would
+    still begin at another one."""
+    if said.decided is None:
+        return False
+    is_other = not rollout.goes_back and rollout.status.target != pool.hash
+    return is_other or rollout.place not in said.decided
+
+
+def _stands(rollout: Rollout, nodes: PoolNodes | None, late: str) -> str:
+    until = rollout.status.until
+    soaks = f" until {format_time(until)}" if until is not None else ""
+    counts = f", {nodes.taken} of {nodes.total} nodes are at the target or on their way" if nodes is not None else ""
+    words = rollout.words
+    return f"{words}{soaks}{counts}{f'; {late}' if late and late not in words else ''}"
+
+
+def left_of_rollouts(said: Said, cause: Cause) -> int | None:
+    """How many more nodes roll-outs let begin for that cause now; None if no roll-out applies."""
+    pool, nodes = said.pool, said.nodes
+    if cause != Cause.DRIFTED or pool is None or nodes is None:
+        return None
+    left = (0 if each.why_not_now(said.now) else each.left(pool, nodes) for each in _that_hold(said))
+    return min(left, default=None)

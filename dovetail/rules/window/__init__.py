@@ -1,0 +1,1 @@
+"""Windows in which nodes may begin to leave."""
