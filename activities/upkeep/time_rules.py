@@ -218,7 +218,7 @@ def rollout_status(
         place = _remembering(rollout, place, snapshot, now)
         place = replace(place, makes=place.makes or makes, total=nodes.total)
         place = replace(place, at_target=nodes.at_target, leaving=nodes.leaving)
-    said = _of_rollout(replace(rollout, status=place), pool is not None, now)
+    said = _of_rollout(replace(rollout, status=place), snapshot, now)
     return replace(place, conditions=_settled(rollout.status.conditions, said, now))
 
 
@@ -232,10 +232,11 @@ def _remembering(rollout: Rollout, place: RolloutStatus, snapshot: Snapshot, now
     return replace(place, stable=place.stable.seen(old, now, rollout.longest_stable, made))
 
 
-def _of_rollout(rollout: Rollout, has_pool: bool, now: float) -> tuple[Condition, ...]:
+def _of_rollout(rollout: Rollout, snapshot: Snapshot, now: float) -> tuple[Condition, ...]:
     if rollout.fault:
         return _understood(rollout.fault, rollout.generation, now)
-    said = conditions_of(rollout, has_pool, now)
+    pool, claims = snapshot.pools.get(rollout.pool), snapshot.claims_by_pool.get(rollout.pool, ())
+    said = conditions_of(rollout, pool, claims, now)
     return tuple(_condition(kind, each, rollout.generation, now) for kind, each in said.items())
 
 

@@ -8,13 +8,13 @@ import pytest
 
 from dovetail.answers.doctor.cluster import launches_check
 from dovetail.answers.explain.explain_pod import explain_pod
-from dovetail.answers.look.refusals import REFUSED_SECONDS
 from dovetail.answers.look.sources import Look
 from dovetail.answers.plan.plan import plan_now
 from dovetail.answers.shown.screen import Screen
 from dovetail.answers.status.answer import ClusterStatus, StatusAnswer
 from dovetail.answers.status.status import status_of
 from dovetail.answers.status.text import status_text
+from dovetail.lifecycle.refusals import REFUSED_SECONDS
 from dovetail.model import names
 from dovetail.model.pools import Catalogue
 from dovetail.model.values.json import Json

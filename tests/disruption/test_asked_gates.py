@@ -251,13 +251,13 @@ def test_another_target_is_judged_by_answers_of_its_own() -> None:
 
 def test_a_person_is_needed_where_it_fails_or_nothing_is_known_for_half_an_hour() -> None:
     def stalled(verdict: GateVerdict) -> tuple[str, str]:
-        return conditions_of(gated(verdict), True, NOW)["Stalled"][:2]
+        return conditions_of(gated(verdict), POOL, (), NOW)["Stalled"][:2]
 
     assert stalled(SAYS[PASSING]) == ("False", "Advancing")
     assert stalled(SAYS[FAILING]) == ("True", "GateFails")
     assert stalled(SAYS[UNKNOWN]) == ("False", "Advancing")
     assert stalled(replace(SAYS[UNKNOWN], since=NOW - UNKNOWN_FOR)) == ("True", "GateUnknown")
-    assert conditions_of(gated(SAYS[UNKNOWN]), True, NOW)["Healthy"] == (
+    assert conditions_of(gated(SAYS[UNKNOWN]), POOL, (), NOW)["Healthy"] == (
         "Unknown",
         "GatesUnknown",
         "gate slo is Unknown: it did not answer",

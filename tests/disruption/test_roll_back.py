@@ -7,12 +7,14 @@ from typing import Final
 import pytest
 
 from dovetail.activities.upkeep.time_rules import rollout_status
+from dovetail.answers.status.rollouts import rollout_needs
 from dovetail.cli.rollout.story import story_of
 from dovetail.disruption.choose import choose
 from dovetail.disruption.explain import explain_node
 from dovetail.disruption.rounds import never
 from dovetail.disruption.settings import DisruptionSettings
 from dovetail.disruption.upkeep.roll_out import refused_of
+from dovetail.lifecycle.conditions import unknown
 from dovetail.messages.plans import DisruptionPlan
 from dovetail.model import names
 from dovetail.model.nodes import Condition, NodeClaim
@@ -49,6 +51,8 @@ from dovetail.rules.rollout.moves import UNHEALED, next_move
 from dovetail.rules.rollout.nodes import nodes_of
 from dovetail.rules.said import Cause
 from testing.disruption_worlds import HOUR, NOW, a_pair, a_pod, a_world, condition
+from testing.kept_rollouts import kept
+from testing.made_claims import made_by
 from testing.time_rules import with_rules
 from tests.disruption.test_rollouts import FAILS, KNOWN, POOL, SEEN, a_rollout, a_status
 
@@ -430,3 +434,62 @@ def test_the_pool_says_who_refuses_its_target() -> None:
     assert refused_of([back], POOL) == "NodeRollout r refuses the target: RollingBack: a person asked for it"
     assert refused_of([a_rollout(), replace(back, pool="b")], POOL) == ""
     assert back.status.gate == NodesGate(result=GateResult.FAILING, since=FAILS.since, message=FAILS.message)
+
+
+GONE: Final = "no image of before the change can be launched: image-1=m8"
+NOT_READY: Final = condition("NodeClassReady", status="False", reason="AMINotFound")
+
+
+def a_way_back(*at: tuple[int, str], until: int) -> list[tuple[int, str, str]]:
+    """The looks at which the condition Stalled of a way back of two nodes is another: minute, status, message. `at`:
+    from which minute on a launch of it is refused, is not tried, has brought one node back, or its class is not
+    ready."""
+    rollout, found = kept(going_back()), list[tuple[int, str, str]]()
+    marked = {**made_by("p"), **rollout.pins("drifted")}
+    there, what, back = dict(at), "", 0
+    for minute in range(until + 1):
+        now, what = NOW + 60 * minute, there.get(minute, what)
+        back = minute if there.get(minute) == "one is back" else back
+        pairs = [a_pair(f"new{n}", claim={"created": NOW - 30}) for n in range(2)]
+        if back:
+            arrived = now + 60 * (back - minute)
+            up = condition(names.INITIALIZED_CONDITION, arrived), IMAGE_DRIFT
+            made = {"annotations": marked, "image_id": "image-1", "created": arrived - 60, "conditions": up}
+            pairs.append(a_pair("back", claim=made))
+        pool = replace(POOL, conditions=(replace(NOT_READY, message="no image"),)) if what == "no class" else POOL
+        world = replace(a_world(pairs, [], [pool]), now=now)
+        if what == "refused":
+            claim = a_pair("to-be").claim
+            refused = unknown(names.LAUNCHED, now, ("StableImageGone", GONE))
+            claim = replace(claim, annotations=marked, node_name="", provider_id="", conditions=(refused,))
+            world = replace(world, claims={**world.claims, claim.name: claim})
+        world = with_rules(world, rollout)
+        rollout = kept(replace(rollout, status=rollout_status(rollout, world, now)))
+        [stalled] = [each for each in rollout.status.conditions if each.type == "Stalled"]
+        if not found or found[-1][1:] != (stalled.status, stalled.message):
+            found.append((minute, stalled.status, stalled.message))
+        needs = [each.what for each in rollout_needs(with_rules(world, rollout))]
+        assert needs == ([f"LaunchRefused: {stalled.message}"] if stalled.status == "True" else [])
+        assert rollout.status.state == RolloutState.ROLLING_BACK
+    return found
+
+
+def test_a_way_back_whose_launches_are_refused_is_stalled_after_an_hour_with_the_words_of_the_refusal() -> None:
+    """Nothing of it goes on by itself any more; where nothing is tried it waits for what holds it."""
+    words = f"no node takes the place of one at the target: StableImageGone: {GONE}"
+    assert a_way_back(until=90) == [(0, "False", "")]
+    assert a_way_back((2, "refused"), until=90) == [(0, "False", ""), (2, "Unknown", words), (62, "True", words)]
+    between = [(minute, what) for n in range(18) for minute, what in ((5 * n, "refused"), (5 * n + 4, ""))]
+    assert a_way_back(*between, until=89) == [(0, "Unknown", words), (60, "True", words)]
+    assert a_way_back((2, "refused"), (7, ""), until=300)[1:] == [(2, "Unknown", words)]  # a Freeze has begun
+    of_class = "no node takes the place of one at the target: AMINotFound: no image"
+    assert a_way_back((2, "no class"), until=90)[1:] == [(2, "Unknown", of_class), (62, "True", of_class)]
+
+
+def test_one_more_node_that_is_back_begins_the_hour_anew() -> None:
+    words = f"no node takes the place of one at the target: StableImageGone: {GONE}"
+    assert a_way_back((0, "refused"), (50, "one is back"), until=300) == [(0, "Unknown", words), (50, "False", "")]
+    again = a_way_back((0, "refused"), (50, "one is back"), (55, "refused"), until=120)
+    assert again[2:] == [(55, "Unknown", words), (115, "True", words)]
+    at_last = a_way_back((0, "refused"), (70, "one is back"), until=90)
+    assert at_last == [(0, "Unknown", words), (60, "True", words), (70, "False", "")]

@@ -71,8 +71,8 @@ def test_after_its_longest_time_nothing_begins_until_a_person_decides() -> None:
     held = hold_of(said_in(a_cluster(8, 1, late), "a"), Cause.DRIFTED)
     assert held is not None and "it has gone on since 2023-11-14T22:12:20Z, longer than its maxDuration" in held.message
     assert begun(a_cluster(8, 1, replace(late, intent=Intent.PROMOTE))) == 8
-    assert conditions_of(early, True, NOW)["Stalled"][:2] == ("False", "Advancing")
-    assert conditions_of(late, True, NOW)["Stalled"][:2] == ("True", "TooLong")
+    assert conditions_of(early, POOL, (), NOW)["Stalled"][:2] == ("False", "Advancing")
+    assert conditions_of(late, POOL, (), NOW)["Stalled"][:2] == ("True", "TooLong")
     assert NOW + 1 in looks_again(early.status, early, NOW)
 
     soaked = a_status(state=RolloutState.SOAKING, since=NOW - 700, until=NOW - 1)

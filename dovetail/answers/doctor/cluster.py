@@ -15,8 +15,8 @@ from dovetail.answers.doctor.prometheus import prometheus_check
 from dovetail.answers.look.idle_budgets import REPAIR_WORDS, idle_budgets
 from dovetail.answers.look.pause_words import pause_lines
 from dovetail.answers.look.readiness import not_ready_words, where_to_mend
-from dovetail.answers.look.refusals import refusal_of
 from dovetail.answers.wording import duration_text, plural, shown
+from dovetail.lifecycle.refusals import refusal_of
 from dovetail.model.names import READY
 from dovetail.model.objects.watched_kinds import FLEET
 from dovetail.model.places.move_changes import GUARD

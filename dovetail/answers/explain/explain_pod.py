@@ -14,9 +14,9 @@ from dovetail.answers.explain.pool_words import pools_left_out
 from dovetail.answers.explain.what_if import Help, helps, place_text
 from dovetail.answers.failures import CommandFailed
 from dovetail.answers.look.limits import AnswerLimit
-from dovetail.answers.look.refusals import refusal_of
 from dovetail.answers.look.sources import Look
 from dovetail.answers.wording import plural
+from dovetail.lifecycle.refusals import refusal_of
 from dovetail.lifecycle.unplanned_claims import with_unplanned_as_nodes
 from dovetail.model.names import INITIALIZED_CONDITION
 from dovetail.model.nodes import NodeClaim

@@ -6,10 +6,10 @@ Plans that wait for their second look come first: they are about to happen, and 
 from collections.abc import Iterator
 
 from dovetail.answers.look.holds import held_text, hook_words
-from dovetail.answers.look.refusals import refusal_of
 from dovetail.answers.status.answer import Move
 from dovetail.answers.status.fleet_facts import FleetFacts, is_busy, is_marked
 from dovetail.answers.wording import plural, shown
+from dovetail.lifecycle.refusals import refusal_of
 from dovetail.messages.plans import DisruptionCommand, Target
 from dovetail.messages.states import Held
 from dovetail.model import names

@@ -5,11 +5,11 @@ from typing import Final
 
 from dovetail.answers.look.holds import held_text
 from dovetail.answers.look.readiness import not_ready_words, where_to_mend
-from dovetail.answers.look.refusals import REFUSED_SECONDS, refusal_of
 from dovetail.answers.status.answer import Move, Need
 from dovetail.answers.status.fleet_facts import FleetFacts, selected_pool
 from dovetail.answers.status.rollouts import rollout_needs
 from dovetail.answers.wording import duration_text, shown
+from dovetail.lifecycle.refusals import REFUSED_SECONDS, refusal_of
 from dovetail.model import names
 from dovetail.model.nodes import Node, NodeClaim
 from dovetail.model.own.policies import policies_of

@@ -3,16 +3,23 @@ when a person is needed, Healthy by its gates."""
 
 from typing import Final
 
-from dovetail.model.names import READY
+from dovetail.lifecycle.pool_readiness import CLASS_READY
+from dovetail.lifecycle.refusals import refusal_of
+from dovetail.model.names import IMAGE, INITIALIZED_CONDITION, READY
 from dovetail.model.nodes import FALSE, TRUE, UNKNOWN
 from dovetail.model.own.gates import GateResult
 from dovetail.model.own.rollouts import BEGUN, REFUSED, Intent, Rollout, RolloutState
+from dovetail.model.own.stable_images import BACK
+from dovetail.model.pools import NodePool
+from dovetail.model.snapshot import Claims
 
 STALLED: Final = "Stalled"
 RECONCILING: Final = "Reconciling"
 HEALTHY: Final = "Healthy"
 STABLE_PINNED: Final = "StablePinned"
+LAUNCH_REFUSED: Final = "LaunchRefused"
 UNKNOWN_FOR: Final = 1800.0  # seconds after which a person is needed if a gate cannot be asked
+REFUSED_FOR: Final = 3600.0  # likewise if no node is taken back, because launches are refused
 _HEALTH: Final = {
     GateResult.PASSING: (TRUE, "GatesPass"),
     GateResult.UNKNOWN: (UNKNOWN, "GatesUnknown"),
@@ -22,12 +29,12 @@ _HEALTH: Final = {
 _Said = tuple[str, str, str]  # status, reason, message
 
 
-def conditions_of(rollout: Rollout, has_pool: bool, now: float) -> dict[str, _Said]:
+def conditions_of(rollout: Rollout, pool: NodePool | None, claims: Claims, now: float) -> dict[str, _Said]:
     """The conditions of a roll-out that can be read, by type."""
     state, intent = rollout.status.state, rollout.intent
     is_complete = state == RolloutState.COMPLETE
-    stalled = _stalled(rollout, has_pool, now)
-    goes_on = (state in BEGUN or rollout.goes_back) and stalled[0] == FALSE and intent != Intent.PAUSE
+    stalled = _stalled(rollout, pool, claims, now)
+    goes_on = (state in BEGUN or rollout.goes_back) and stalled[0] != TRUE and intent != Intent.PAUSE
     reason = str(intent) if intent == Intent.PAUSE else str(state)
     said = {
         HEALTHY: (*_HEALTH[rollout.verdict.result], rollout.doubts),
@@ -40,20 +47,40 @@ def conditions_of(rollout: Rollout, has_pool: bool, now: float) -> dict[str, _Sa
     return said
 
 
-def _stalled(rollout: Rollout, has_pool: bool, now: float) -> _Said:
+def _stalled(rollout: Rollout, pool: NodePool | None, claims: Claims, now: float) -> _Said:
     """Whether a person is needed, and for what."""
     state = rollout.status.state
-    if not has_pool:
+    if pool is None:
         return TRUE, "NodePoolNotFound", f"there is no NodePool {rollout.pool}"
     if rollout.intent == Intent.ABORT and state != RolloutState.COMPLETE:
         return TRUE, "Aborted", "its nodes are held until its intent is Run, or it is deleted"
     if state == RolloutState.FAILED:
         return TRUE, "TargetRefused", f"{rollout.words}; change spec.intent, or the target"
-    if rollout.goes_back or state == RolloutState.COMPLETE:
+    if rollout.goes_back:
+        return _back(rollout, pool, claims, now)
+    if state == RolloutState.COMPLETE:
         return FALSE, "Advancing", ""
     if rollout.is_failing:
         return TRUE, "GateFails", f"no further node begins: {rollout.doubts}"
     return _held(rollout, now) if state in BEGUN else (FALSE, "Advancing", "")
+
+
+def _back(rollout: Rollout, pool: NodePool, claims: Claims, now: float) -> _Said:
+    """For one that goes back: Unknown from the first launch that is refused until one more node is back, so that the
+    condition itself remembers since when. It becomes Stalled only by a launch that is refused then."""
+    known = next((c for c in rollout.status.conditions if (c.type, c.reason) == (STALLED, LAUNCH_REFUSED)), None)
+    backs = [claim for claim in claims if claim.annotations.get(IMAGE) == BACK]
+    initialized = (each for claim in backs if (each := claim.condition(INITIALIZED_CONDITION)) is not None)
+    if known is not None and any(c.status == TRUE and c.changed >= known.changed for c in initialized):
+        known = None
+    unready = next((c for c in pool.conditions if (c.type, c.status) == (CLASS_READY, FALSE)), None)
+    of_class = f"{unready.reason}: {unready.message}" if unready is not None else ""
+    why = next(filter(None, map(refusal_of, backs)), of_class)
+    words = f"no node takes the place of one at the target: {why}" if why else ""
+    if known is None:
+        return (UNKNOWN, LAUNCH_REFUSED, words) if words else (FALSE, "Advancing", "")
+    is_late = known.status == TRUE or (words and now - known.changed >= REFUSED_FOR)
+    return TRUE if is_late else UNKNOWN, LAUNCH_REFUSED, words or known.message
 
 
 def _held(rollout: Rollout, now: float) -> _Said:

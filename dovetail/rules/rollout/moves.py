@@ -76,6 +76,8 @@ def _moved(rollout: Rollout, pool: NodePool, nodes: PoolNodes, now: float) -> Ro
 def looks_again(status: RolloutStatus, rollout: RolloutStrategy, now: float) -> tuple[float, ...]:
     """When time alone may change it; every minute while it goes on."""
     kept_until = status.stable.since + rollout.longest_stable
+    if status.state == RolloutState.ROLLING_BACK:
+        return kept_until, now + CONFIRMED
     if status.state not in BEGUN:
         return (kept_until,) if status.state in REFUSED else ()
     settled = status.since + SETTLED if status.state == RolloutState.REPLACING else status.until
