@@ -18,12 +18,10 @@ from dovetail.lifecycle.conditions import unknown
 from dovetail.messages.plans import DisruptionPlan
 from dovetail.model import names
 from dovetail.model.nodes import Condition, NodeClaim
-from dovetail.model.own.gates import GateResult
 from dovetail.model.own.health import HealthRule
 from dovetail.model.own.policies import Policy
 from dovetail.model.own.rollouts import (
     Intent,
-    NodesGate,
     Order,
     Passage,
     PoolNodes,
@@ -433,7 +431,7 @@ def test_the_pool_says_who_refuses_its_target() -> None:
     back = going_back()
     assert refused_of([back], POOL) == "NodeRollout r refuses the target: RollingBack: a person asked for it"
     assert refused_of([a_rollout(), replace(back, pool="b")], POOL) == ""
-    assert back.status.gate == NodesGate(result=GateResult.FAILING, since=FAILS.since, message=FAILS.message)
+    assert back.status.gate == FAILS
 
 
 GONE: Final = "no image of before the change can be launched: image-1=m8"

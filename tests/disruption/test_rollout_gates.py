@@ -5,16 +5,22 @@ from typing import Any, Final
 
 import pytest
 
+from dovetail.activities.upkeep.time_rules import rollout_status
 from dovetail.model import names
 from dovetail.model.own.gates import GateResult
-from dovetail.model.own.rollouts import NodesGate
+from dovetail.model.own.rollouts import NodesGate, RolloutState
+from dovetail.model.own.stable_images import StableImages
 from dovetail.model.pods import Pod
 from dovetail.model.snapshot import Snapshot
 from dovetail.rules.rollout.gates import STARTS_WITHIN, nodes_gate
 from dovetail.rules.rollout.moves import CONFIRMED
-from testing.disruption_worlds import NOW, OWNERS, a_pair, a_pod, a_pool, a_world
+from testing.disruption_worlds import HOUR, NOW, OWNERS, a_pair, a_pod, a_pool, a_world, condition
+from testing.kept_rollouts import kept
+from testing.time_rules import with_rules
+from tests.disruption.test_rollouts import a_rollout, a_status
 
 POOL: Final = replace(a_pool(consolidate_after=None), hash="2")
+FAILING: Final = GateResult.FAILING
 WEB: Final = OWNERS["ReplicaSet"]
 
 
@@ -60,7 +66,7 @@ def broken(node: str, **also: Any) -> Pod:
     ],
 )
 def test_who_is_blamed(pods: list[Pod], verdict: GateResult) -> None:
-    known = NodesGate(since=NOW - CONFIRMED)
+    known = NodesGate(since=NOW - CONFIRMED, asked=NOW)
 
     assert nodes_gate(a_cluster(*pods), POOL, known, NOW).result == verdict
 
@@ -78,3 +84,41 @@ def test_it_fails_once_pods_have_done_worse_for_a_minute_and_passes_when_they_do
     )
     well = nodes_gate(a_cluster(a_pod("old0"), a_pod("new0")), POOL, last, NOW + CONFIRMED)
     assert well == NodesGate(result=GateResult.PASSING)
+
+
+@pytest.mark.parametrize(
+    ("looks", "state"),
+    [
+        ((60, 900), RolloutState.JUDGING),  # a worker is back after a quarter of an hour: it was bad twice
+        ((60, 900, 960, 1020), RolloutState.JUDGING),
+        ((60, 900, 960, 1020, 1080), RolloutState.ROLLING_BACK),
+        ((60, 120, 180, 240), RolloutState.ROLLING_BACK),
+        ((60, 180, 240), RolloutState.ROLLING_BACK),  # a look may come late
+    ],
+)
+def test_what_nobody_looked_at_while_all_workers_were_away_takes_nothing_back(
+    looks: tuple[int, ...], state: RolloutState
+) -> None:
+    """DIQ-38. What failed before them holds all the while."""
+    drifted = condition(names.DRIFTED, reason="ImageDrift")
+    pairs = [a_pair(f"old{n}", also=(drifted,), claim={"image_id": "image-1"}) for n in range(8)]
+    pairs.append(a_pair("new", claim={"created": NOW - 30, "image_id": "image-2"}))
+    pods = [a_pod("old0"), broken("new", failing=True)]
+    rollout = replace(a_rollout(a_status(stable=StableImages(since=NOW - 60))), rolls_back=True)
+    for second in (0, *looks):
+        world = with_rules(replace(a_world(pairs, pods, [POOL]), now=NOW + second), rollout)
+        rollout = kept(replace(rollout, status=rollout_status(rollout, world, NOW + second)))
+        assert second == 0 or (rollout.status.gate.result, rollout.goes_back or rollout.is_held) == (FAILING, True)
+
+    assert rollout.status.state == state
+
+
+def test_that_pods_do_worse_before_and_after_an_absence_blames_nothing_until_it_is_seen_for_a_minute() -> None:
+    world = a_cluster(a_pod("old0"), broken("new0"))
+    first = nodes_gate(world, POOL, NodesGate(), NOW)
+
+    back = nodes_gate(world, POOL, first, NOW + HOUR)
+    assert (back.result, back.since) == (GateResult.UNKNOWN, NOW + HOUR)
+    assert nodes_gate(world, POOL, back, NOW + HOUR + CONFIRMED).result == FAILING
+    of_before = NodesGate(result=FAILING, since=NOW - HOUR, message="written by an earlier version")
+    assert nodes_gate(world, POOL, of_before, NOW).result == FAILING

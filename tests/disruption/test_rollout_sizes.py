@@ -79,7 +79,7 @@ def at_its_largest(number: int = MOST_STEPS, gates: int = 4) -> tuple[Rollout, S
         target="2",
         makes="f" * 16,
         total=5000,
-        gate=nodes_gate(world, POOL, NodesGate(since=NOW - UNHEALED), NOW),
+        gate=nodes_gate(world, POOL, NodesGate(since=NOW - UNHEALED, asked=NOW), NOW),
         stable=StableImages(since=NOW - 60, images=IMAGES[:number], why_not=""),
         asked=tuple(each.judged(GateVerdict(name=each.name), SILENT, NOW) for each in asking),
         history=tuple(

@@ -54,7 +54,7 @@ STEPS: Final = (
 
 KNOWN: Final = StableImages(since=NOW - 60, images=(StableImage(id="image-1", types=("m8",)),), why_not="")
 PASSES: Final = NodesGate(result=GateResult.PASSING)
-FAILS: Final = NodesGate(result=GateResult.FAILING, since=NOW - CONFIRMED, message="pods are not ready")
+FAILS: Final = NodesGate(result=GateResult.FAILING, since=NOW - CONFIRMED, asked=NOW, message="pods are not ready")
 
 
 def a_status(step: str = "canary", state: RolloutState = RolloutState.REPLACING, **also: object) -> RolloutStatus:

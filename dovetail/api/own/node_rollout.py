@@ -141,7 +141,7 @@ class RolloutGate(ApiModel):
     since: Moment | None = None
     """Since when it says that; of nodes, since when pods do worse at the target."""
     asked: Moment | None = None
-    """When it was answered last, to the minute while it says the same; nodes is not asked."""
+    """When it was answered last, to the minute while it says the same; of nodes, when pods were seen to do worse."""
     failed: Annotated[Int, Field(ge=0)] | None = None
     """How often it has failed since it last passed, up to the number that fails it."""
     message: Annotated[str, Field(max_length=1024)] | None = None

@@ -54,6 +54,7 @@ class RolloutState(StrEnum):
 
 REFUSED: Final = frozenset({RolloutState.ROLLING_BACK, RolloutState.FAILED})
 NODES: Final = "nodes"  # the name of the gate that every roll-out has
+NODES_GATE: Final = AskedGate(name=NODES)  # looked at every minute, it counts for as long as one that is asked so often
 STAY: Final = "; its nodes stay, because "  # in the message of a failure, where there is no way back
 MAX_STABLE_AGE: Final = 30 * 86_400.0
 BEGUN: Final = frozenset(
@@ -70,11 +71,12 @@ BEGUN: Final = frozenset(
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodesGate:
     """What the gate `nodes` says: whether pods run as well on nodes at the target as on the others. `since`: since when
-    some do not."""
+    some do not; `asked`: when that was seen last, to the minute."""
 
     result: GateResult = GateResult.UNKNOWN
     since: float | None = None
     message: str = ""
+    asked: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -268,7 +270,9 @@ class Rollout(RolloutStrategy):
     def verdicts(self) -> tuple[GateVerdict, ...]:
         """What each gate says, `nodes` first; one that was never asked is Unknown."""
         known, nodes = {each.name: each for each in self.status.asked}, self.status.gate
-        first = GateVerdict(name=NODES, result=nodes.result, since=nodes.since, message=nodes.message)
+        first = GateVerdict(
+            name=NODES, result=nodes.result, asked=nodes.asked, since=nodes.since, message=nodes.message
+        )
         return (first, *(known.get(gate.name, GateVerdict(name=gate.name)) for gate in self.gates))
 
     @property

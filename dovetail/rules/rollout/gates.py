@@ -5,12 +5,12 @@ not blamed on the change. If an owner has no pods on other nodes any more, nothi
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from dovetail.model.objects.pod_rules import is_active
-from dovetail.model.own.gates import GateResult
-from dovetail.model.own.rollouts import NodesGate
+from dovetail.model.own.gates import WRITTEN, GateResult
+from dovetail.model.own.rollouts import NODES_GATE, NodesGate
 from dovetail.model.pods import Pod, controller_of
 from dovetail.model.pools import NodePool
 from dovetail.model.snapshot import Claims, Snapshot
@@ -43,14 +43,19 @@ class _Counts:
 
 
 def nodes_gate(snapshot: Snapshot, pool: NodePool, known: NodesGate, now: float) -> NodesGate:
-    """The gate now. `known`: what it said last; a worse result is blamed on the target only after a minute."""
+    """The gate now. `known`: what it said last; a worse result is blamed on the target only after a minute. What nobody
+    looked at, while all workers were away, counts for nothing, but what failed before them fails still."""
     counts = _counted(snapshot, pool, now)
     worse = _names(owner for owner, each in counts.items() if each.is_worse)
     if worse:
-        since = known.since if known.since is not None else float(int(now))
-        result = GateResult.FAILING if now - since >= CONFIRMED else GateResult.UNKNOWN
+        goes_on = known.since is not None and now - known.asked <= NODES_GATE.counts_for
+        since = known.since if known.since is not None and goes_on else float(int(now))
+        fails = known.result == GateResult.FAILING or now - since >= CONFIRMED
+        result = GateResult.FAILING if fails else GateResult.UNKNOWN
         message = f"pods are not ready on nodes at the target and are on the others: {worse}"
-        return NodesGate(result=result, since=since, message=message[:LONGEST_WORDS])
+        found = NodesGate(result=result, since=since, message=message[:LONGEST_WORDS], asked=float(int(now)))
+        is_written = known == replace(found, asked=known.asked) and now - known.asked < WRITTEN
+        return known if is_written else found
     starting = _names(owner for owner, each in counts.items() if each.is_open)
     if starting:
         message = f"no pod is ready yet on nodes at the target: {starting}"

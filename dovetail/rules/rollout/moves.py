@@ -8,9 +8,9 @@ from dataclasses import replace
 from math import ceil, inf
 from typing import Final
 
-from dovetail.model.own.gates import GateResult
 from dovetail.model.own.rollouts import (
     BEGUN,
+    NODES_GATE,
     REFUSED,
     STAY,
     Intent,
@@ -91,12 +91,9 @@ def _why_back(rollout: Rollout, pool: NodePool, now: float) -> str:
     status = rollout.status
     if not rollout.rolls_back or rollout.wants == Intent.PROMOTE or status.stable.why_not:
         return ""
-    nodes, *asked = rollout.verdicts
-    if nodes.result == GateResult.FAILING and nodes.since is not None and now - nodes.since >= UNHEALED:
-        return nodes.message
-    for gate, said in zip(rollout.gates, asked, strict=True):
+    for gate, said in zip((NODES_GATE, *rollout.gates), rollout.verdicts, strict=True):
         if gate.failed_for(said, now) >= UNHEALED:
-            return said.words
+            return said.message if gate == NODES_GATE else said.words
     known = breaker_of(pool, DisruptionReason.DRIFTED)
     failed = sum(1 for at, _ in known.failures if at >= status.begun) if known is not None else 0
     return f"{failed} replacements in a row were not ready in time" if failed >= ENOUGH else ""

@@ -212,4 +212,5 @@ def _gate(raw: ReadOnlyJson) -> NodesGate:
         result=GateResult(raw["result"]),
         since=optional_time(raw.get("since")),
         message=text_of(raw.get("message") or ""),
+        asked=optional_time(raw.get("asked")) or 0.0,
     )

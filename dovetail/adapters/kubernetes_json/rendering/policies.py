@@ -150,6 +150,8 @@ def _failure(failure: RolloutFailure | None) -> Json | None:
 
 def _gate(gate: NodesGate) -> Json:
     since = {} if gate.since is None else {"since": format_time(gate.since)}
+    if gate.asked:
+        since["asked"] = format_time(gate.asked)
     return {"name": NODES, "result": str(gate.result), **since, **({"message": gate.message} if gate.message else {})}
 
 
