@@ -109,6 +109,30 @@ def test_a_pool_whose_breaker_is_open_is_entered_by_none_but_its_own_try(due: bo
     assert not due or entered(own) == [("b0", "b")]
 
 
+def consolidated(*rules: Rollout, b: Breaker | None = None, a: Breaker | None = None) -> Snapshot:
+    """Nodes of NodePool a that are larger than their pods need, beside NodePool b, which has more weight."""
+    pools = [a_pool(hash="2"), replace(OTHER, name="b")]
+    for place, breaker in enumerate((a, b)):
+        pools[place] = pools[place] if breaker is None else with_breaker(pools[place], breaker)
+    return with_rules(a_world([a_pair("a0", claim={"image_id": "image-1"})], [a_pod("a0", cpu="1500m")], pools), *rules)
+
+
+def test_consolidation_does_not_enter_a_pool_whose_breaker_is_open_for_it() -> None:
+    """DIQ-43: nor where another NodePool would launch the image that the node's own refuses."""
+    breaker = Breaker(reason="Underutilized", failures=((NOW - 300, "0000000a"),), opened=NOW - 300)
+    assert entered(consolidated()) == [("a0", "b")]
+    assert entered(consolidated(b=replace(breaker, reason="Drifted"))) == [("a0", "b")]
+    due = replace(breaker, failures=((NOW - 2 * HOUR, "0000000a"),), opened=NOW - 2 * HOUR)
+    for world in (*(consolidated(b=each) for each in (breaker, due)), consolidated(going_back())):
+        assert isinstance(choose(world, DisruptionSettings(), never), NothingToDo)
+        said = " ".join(each.message for each in explain_node(world, DisruptionSettings(), "a0").passed_over)
+        assert "by a NodeRollout or an open breaker no node of NodePool b may replace it now" in said
+    assert isinstance(choose(consolidated(a=breaker), DisruptionSettings(), never), NothingToDo), (
+        "its own is held as ever"
+    )
+    assert entered(consolidated(a=due)) == [("a0", "b")], "and tries once"
+
+
 def test_like_pods_of_two_pools_are_each_judged_by_their_own() -> None:
     """DIQ-37: that one NodePool had no room for such a pod says nothing of the next."""
     small = a_pool(requirements=(Expression(key=names.INSTANCE_TYPE, operator="In", values=("m2",)),)).template

@@ -3,7 +3,7 @@
 If a single node cannot be, the reason is published on it. For several nodes at once it is published on none of them.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -17,6 +17,7 @@ from dovetail.model.reasons.disruption_reasons import DisruptionReason, WhyNot
 from dovetail.model.scheduling.requirements import Requirement, intersect, requirement
 from dovetail.notices.notice import Notice
 
+SHOWN: Final = 5  # NodePools that are named
 SPOT_CHOICE: Final = 15  # types that a single spot node needs to choose from (DIS-105)
 
 
@@ -111,6 +112,11 @@ def simulated(
         return Computed(block=NO_TIME)  # pods that were not reached are not without a place
     if simulation.unplaced:
         return refused(candidates, WhyNot.PODS_HAVE_NO_PLACE, unplaced_text(simulation))
+    reason = DisruptionReason.UNDERUTILIZED
+    closed = frozenset[str]().union(*(round_.others_closed(c.pool.name, reason) for c in candidates))
+    entered = closed.intersection(made.pool for made in simulation.replacements)
+    if entered:
+        return refused(candidates, WhyNot.PODS_HAVE_NO_PLACE, f"Can't replace now: {closed_text(entered)}")
     return simulation
 
 
@@ -119,6 +125,12 @@ def unplaced_text(simulation: Simulation) -> str:
     shown = [f"{pod} => {why}" for pod, why in sorted(simulation.unplaced.items())[:5]]
     others = len(simulation.unplaced) - len(shown)
     return f"Not all pods would schedule, {' '.join(shown)} " + (f"and {others} other(s)" if others > 0 else "")
+
+
+def closed_text(pools: Collection[str]) -> str:
+    """That none of these NodePools may be entered by others."""
+    named = ", ".join(sorted(pools)[:SHOWN])
+    return f"by a NodeRollout or an open breaker no node of NodePool {named} may replace it now"
 
 
 def refused(candidates: Sequence[Candidate], why: WhyNot, message: str) -> Computed:

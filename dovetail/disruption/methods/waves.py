@@ -6,17 +6,14 @@ others.
 """
 
 from collections.abc import Collection, Sequence
-from typing import Final
 
 from dovetail.disruption.commands import Command, Found
-from dovetail.disruption.methods.consolidation import NO_TIME, unplaced_text
+from dovetail.disruption.methods.consolidation import NO_TIME, closed_text, unplaced_text
 from dovetail.disruption.nodes.candidates import Block, Candidate
 from dovetail.disruption.plan import TOO_LARGE, PlanSize, is_too_large
 from dovetail.disruption.rounds import RemainingAllowances, Round, out_of_budget
 from dovetail.disruption.simulation.simulation import Simulation
 from dovetail.model.reasons.disruption_reasons import DisruptionReason, WhyNot
-
-SHOWN: Final = 5
 
 
 def replace_in_waves(round_: Round, ordered: Sequence[Candidate], reason: DisruptionReason) -> Found:
@@ -110,10 +107,7 @@ def _one_by_one(round_: Round, ordered: Sequence[Candidate], reason: DisruptionR
 def _no_place(simulation: Simulation, closed: Collection[str]) -> Block:
     message = unplaced_text(simulation)
     if closed:
-        pools = ", ".join(sorted(closed)[:SHOWN])
-        message = (
-            f"{message.rstrip()}; by a NodeRollout or an open breaker no node of NodePool {pools} may replace it now"
-        )
+        message = f"{message.rstrip()}; {closed_text(closed)}"
     return Block(why=WhyNot.PODS_HAVE_NO_PLACE, message=message)
 
 
