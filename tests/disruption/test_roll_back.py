@@ -434,6 +434,24 @@ def test_the_pool_says_who_refuses_its_target() -> None:
     assert back.status.gate == FAILS
 
 
+def test_an_order_to_go_back_before_there_is_a_change_says_that_nothing_begins() -> None:
+    """It would hold the change that comes as well, and say that it goes on."""
+    rollout = replace(a_rollout(RolloutStatus(), Intent.ROLL_BACK), status=RolloutStatus())
+    world = with_rules(a_cluster(4, 0), rollout)
+    status = rollout_status(rollout, world, NOW)
+    assert taken(world) == [] and status.state == RolloutState.WAITING
+
+    known = kept(replace(rollout, status=status))
+    [need] = rollout_needs(with_rules(world, known))
+    assert need.what == (
+        "NothingToTakeBack: no change has begun that could be taken back, and none begins until its intent is another"
+    )
+    assert need.command == "dovetail rollout resume r"
+    run = rollout_status(replace(known, intent=Intent.RUN), world, NOW)
+    assert run.state == RolloutState.REPLACING
+    assert not any(each.type == "Stalled" and each.status == "True" for each in run.conditions)
+
+
 GONE: Final = "no image of before the change can be launched: image-1=m8"
 NOT_READY: Final = condition("NodeClassReady", status="False", reason="AMINotFound")
 

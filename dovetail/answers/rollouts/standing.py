@@ -153,6 +153,8 @@ def _by_state(rollout: Rollout) -> _Waits | None:
     """What it waits for by its state alone; None if that depends on nodes."""
     status = rollout.status
     match status.state:
+        case RolloutState.WAITING if rollout.intent == Intent.ROLL_BACK:
+            return _Waits("somebody to resume it: it has no change to take back", order="resume")
         case RolloutState.WAITING:
             return _Waits("a change of its NodePool", order="")
         case RolloutState.COMPLETE:

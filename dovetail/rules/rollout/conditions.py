@@ -54,6 +54,9 @@ def _stalled(rollout: Rollout, pool: NodePool | None, claims: Claims, now: float
         return TRUE, "NodePoolNotFound", f"there is no NodePool {rollout.pool}"
     if rollout.intent == Intent.ABORT and state != RolloutState.COMPLETE:
         return TRUE, "Aborted", "its nodes are held until its intent is Run, or it is deleted"
+    if rollout.intent == Intent.ROLL_BACK and state == RolloutState.WAITING:
+        words = "no change has begun that could be taken back, and none begins until its intent is another"
+        return TRUE, "NothingToTakeBack", words
     if state == RolloutState.FAILED:
         return TRUE, "TargetRefused", f"{rollout.words}; change spec.intent, or the target"
     if rollout.goes_back:
