@@ -14,6 +14,7 @@ from dovetail.model.own.rollouts import (
     BEGUN,
     Intent,
     NodesGate,
+    Passage,
     PoolNodes,
     Rollout,
     RolloutState,
@@ -63,6 +64,24 @@ def approved(rollout: Rollout, **other: object) -> Rollout:
 
 # Where the step asks, in place of what the table of roll-outs without a question says.
 ASKS: Final = {"quarter R": "canary A", "rest R": "quarter A"}
+
+
+def test_the_story_names_who_approved_and_nobody_whose_approval_was_refused() -> None:
+    def looked_at(rollout: Rollout) -> Rollout:
+        return kept(replace(rollout, status=next_move(rollout, POOL, NODES, NOW)))
+
+    asked = looked_at(awaiting())
+    refused = looked_at(approved(asked, digest="0-0-0-0-0", by="mallory"))
+    assert refused.status.answered is not None and refused.status.answered.refused
+    without = (replace(ASKING[0], approve=None), *ASKING[1:])  # a person has taken the question off
+
+    def told(rollout: Rollout) -> list[tuple[str, str]]:
+        return [(each.result, each.message) for each in looked_at(rollout).status.history if each.ended is not None]
+
+    story = (Passage(step="canary", began=NOW - 60),)
+    refused = replace(refused, status=replace(refused.status, history=story))
+    assert told(replace(refused, steps=without)) == [("Passed", "")]
+    assert told(approved(refused)) == [("Passed", "approved by alice")]
 
 
 def asking_answer(place: str, seen: str, answer: str) -> str:

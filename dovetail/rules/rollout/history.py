@@ -4,6 +4,7 @@ from dataclasses import replace
 from typing import Final
 
 from dovetail.model.own.rollouts import BEGUN, REFUSED, STAY, Intent, Passage, Rollout, RolloutState, RolloutStatus
+from dovetail.rules.rollout.approvals import is_fresh
 
 MOST: Final = 20  # the latest passages, which are kept
 _WORDS: Final = 200  # characters of a message
@@ -59,5 +60,5 @@ def _ending(rollout: Rollout, after: RolloutStatus) -> tuple[str, str]:
     known = before.step in steps and after.step in steps
     if after.step != before.step and not (known and steps.index(after.step) > steps.index(before.step)):
         return "Left", "nodes of an earlier step are gone, or the steps were changed"
-    approval = rollout.approval if before.state == RolloutState.AWAITING else None
+    approval = rollout.approval if before.state == RolloutState.AWAITING and is_fresh(rollout) else None
     return "Passed", "" if approval is None else f"approved by {approval.by}"[:_WORDS]
