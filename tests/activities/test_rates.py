@@ -227,8 +227,18 @@ async def test_a_pool_without_rates_remembers_nothing() -> None:
 
 def test_a_percentage_is_of_the_nodes_that_there_are_rounded_down_and_at_least_one() -> None:
     pool = replace(a_pool(), usage={"nodes": 19})
-    assert [Rate(nodes=nodes, per=60).allowed(pool) for nodes in ("30%", "1%", "0%", "7")] == [5, 1, 1, 7]
+    assert [Rate(nodes=nodes, per=60).allowed(pool) for nodes in ("30%", "1%", "0%", "7")] == [5, 1, 0, 7]
     assert Rate(nodes="30%", per=60).allowed(replace(pool, usage=None)) == 1
+
+
+def test_a_rate_of_no_node_lets_none_begin_as_a_number_or_as_a_percentage() -> None:
+    pool = replace(a_pool(), usage={"nodes": 40})
+
+    def begin(nodes: str) -> int | None:
+        policy = Policy(name="p", rates=(Rate(nodes=nodes, per=60),))
+        return left_of_rates(Said(now=1e9, pool=pool, policies=(policy,)), Cause.DRIFTED)
+
+    assert [begin(nodes) for nodes in ("0", "0%", "1%", "100%")] == [0, 0, 1, 40]
 
 
 @pytest.mark.slow

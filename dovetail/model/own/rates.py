@@ -26,7 +26,9 @@ class Rate:
         return f"{self.per / 3600:g}h" if self.per >= 3600 else f"{self.per / 60:g}m"
 
     def allowed(self, pool: NodePool) -> int:
-        """How many of the pool's nodes: a percentage is of its current nodes, rounded down, at least one."""
+        """How many of the pool's nodes: a percentage is of its current nodes, rounded down, at least one unless it is
+        none."""
+        share = int(self.nodes.removesuffix("%"))
         if not self.nodes.endswith("%"):
-            return int(self.nodes)
-        return max(1, int(self.nodes[:-1]) * (pool.usage or {}).get(NODES, 0) // 100)
+            return share
+        return max(1, share * (pool.usage or {}).get(NODES, 0) // 100) if share else 0
