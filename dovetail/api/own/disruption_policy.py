@@ -86,7 +86,8 @@ class PolicyRate(ApiModel):
     """How many nodes may begin to leave within any period of a length."""
 
     nodes: Annotated[str, Field(max_length=10, pattern=r"^((100|[0-9]{1,2})%|[0-9]{1,9})$")]
-    """A number of nodes of each NodePool, or a percentage of those that it has, rounded down and at least one; 0 or 0% is none."""
+    """A number of nodes of each NodePool, or a percentage of those that it has, rounded down and at least one; 0% is
+    none."""
     per: Duration
     """The length of the period, from 1m to 168h: no such period has more, whenever it begins."""
     reasons: Annotated[tuple[Reason, ...], Field(min_length=1, max_length=5, json_schema_extra=_LIST)] | None = None
