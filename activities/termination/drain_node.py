@@ -31,6 +31,7 @@ from dovetail.messages.subjects import Departure
 from dovetail.model.names import DRAINED, PRE_DRAIN_HOOK, PRE_TERMINATE_HOOK
 from dovetail.model.nodes import Node, NodeClaim
 from dovetail.model.objects.judging import Judging
+from dovetail.model.own.drain_rules import Blocker
 from dovetail.model.own.pauses import Activity
 from dovetail.model.pods import Pod
 from dovetail.model.reasons.endings import is_interrupted, warned_at
@@ -48,8 +49,9 @@ from dovetail.termination import announced, timing
 from dovetail.termination import deadline as of_node
 from dovetail.termination.evictions import Evictions, plan_evictions
 from dovetail.termination.forced import Deadlines, forced_of
+from dovetail.termination.hold_clocks import clocks_of
 from dovetail.termination.hooks import words_of
-from dovetail.termination.ladder import began_at, clock_of, drain_reason
+from dovetail.termination.ladder import began_at, drain_reason
 from dovetail.termination.owner_share import waits_for_turn
 
 
@@ -311,7 +313,7 @@ class DrainNode:
         claim = memory.claim
         if claim is None or self.holds is None:
             return ""
-        clock = clock_of(claim, began_at(claim))
+        clock = clocks_of(claim, began_at(claim)).get(Blocker.HOOK_WAITS)
         since = claim.deleting_since or (clock.since if clock is not None else memory.started)
         hooks = self.holds.hooks(claim, PRE_DRAIN_HOOK, since, deadline)
         return f"waiting for {words_of(hooks)}" if hooks else ""

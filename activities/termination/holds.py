@@ -7,7 +7,7 @@ never fails because of this; what could not be written is written by the next lo
 
 import logging
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from dovetail.activities.shared.writes.revisions import revise_claim
 from dovetail.model import names
@@ -25,15 +25,23 @@ from dovetail.ports.view import DrainLookups, PauseLookups
 from dovetail.telemetry.metrics.ours.holds import escalated
 from dovetail.termination.evictions import plan_evictions
 from dovetail.termination.forced import Forced, deadline_of_hooks, forced_for, forced_of, renewed, with_forced
+from dovetail.termination.hold_clocks import (
+    Clocks,
+    HeldSince,
+    Sightings,
+    clock_of,
+    clocks_of,
+    settled,
+    waits_until,
+    with_level,
+    written,
+)
 from dovetail.termination.hooks import Hook, HookTerms, denial, holding
 from dovetail.termination.ladder import (
     AFTER_THE_PODS,
-    HELD_AFTER,
     Decision,
     DrainHold,
-    HeldSince,
     asked_about,
-    clock_of,
     coming,
     decision_of,
     forced_deadline,
@@ -41,10 +49,7 @@ from dovetail.termination.ladder import (
     ladder_words,
     may_be_protected,
     names_hooks,
-    new_clock,
     steps,
-    waits_until,
-    with_level,
 )
 
 _log = logging.getLogger(__name__)
@@ -52,10 +57,9 @@ _log = logging.getLogger(__name__)
 
 @dataclass(slots=True)
 class HoldMemory:
-    """What holds since when, as one attempt of a step has seen it; `words`: what happens next, for people."""
+    """What holds it, as one attempt of a step has seen it; `words`: what happens next, for people."""
 
-    blocker: Blocker | None = None
-    since: float = 0.0
+    seen: Sightings = field(default_factory=Sightings)
     words: str = ""
 
 
@@ -101,16 +105,14 @@ class Holds:
 
     async def look(self, held: LeavingClaim, memory: HoldMemory) -> None:
         memory.words = ""
+        memory.seen.look(held.hold.blockers if held.hold is not None else (), self.now())
         try:
             await self._deny(held)
-            clock = clock_of(held.claim, held.began)
             decision = decision_of(held.claim)
-            if clock is not None and decision is not None:
+            if decision is not None and clock_of(held.claim, held.began) is not None:
                 await self._decide(held, decision)
-            elif held.hold is None:
-                memory.blocker = None
             else:
-                await self._climb(held, held.hold, clock, memory)
+                await self._climb(held, memory)
         except Failure as failure:
             _log.warning("NodeClaim %s: could not write what holds its drain: %s", held.claim.name, failure)
 
@@ -129,16 +131,16 @@ class Holds:
         except Failure:
             return True
 
-    async def _climb(self, held: LeavingClaim, hold: DrainHold, clock: HeldSince | None, memory: HoldMemory) -> None:
-        now, rules = self.now(), self._rules(held.claim)
-        if hold.blocker is not memory.blocker:
-            memory.blocker, memory.since = hold.blocker, now
-        ladder = steps(rules, hold)
-        if clock is None or clock.blocker is not hold.blocker:
-            is_meant = any(each.escalation for each in rules) or hold.blocker is Blocker.HOOK_WAITS
-            if is_meant and now >= memory.since + HELD_AFTER:
-                await self._start(held, hold.blocker, memory.since)
+    async def _climb(self, held: LeavingClaim, memory: HoldMemory) -> None:
+        now, rules, hold = self.now(), self._rules(held.claim), held.hold
+        clocks = clocks_of(held.claim, held.began)
+        if _settled(clocks, held, rules, memory.seen, now) != clocks:
+            await self._settle(held, rules, memory.seen)
             return
+        clock = clocks.get(hold.blocker) if hold is not None else None
+        if hold is None or clock is None or clock.left is not None:
+            return
+        ladder = steps(rules, hold)
         memory.words = ladder_words(clock, ladder)
         due = [level for moment, level in coming(clock, ladder) if moment <= now]
         if due and self._is_paused(held.claim):
@@ -147,10 +149,10 @@ class Holds:
             forced = await self._meant(held, hold, rules) if level is Level.FORCE else None
             if level is Level.FORCE and forced is None:
                 continue
-            written = await self._reach(held, hold, level, forced)
-            if written is not None:
+            reached = await self._reach(held, hold, level, forced)
+            if reached is not None:
                 escalated(level)
-                await self.notices.publish(*self._notices(replace(held, claim=written), hold, level, memory.words))
+                await self.notices.publish(*self._notices(replace(held, claim=reached), hold, level, memory.words))
 
     async def _meant(self, held: LeavingClaim, hold: DrainHold, rules: Sequence[DrainRules]) -> Forced | None:
         """What the policies force, by the pods that are live now; None where one of these is not meant."""
@@ -165,44 +167,44 @@ class Holds:
         found = [plan_evictions(await self.pods.list_on(node.name), None, self.now()) for node in nodes]
         return tuple(pod for of_node in found for pod in of_node.waiting)
 
-    async def _start(self, held: LeavingClaim, blocker: Blocker, since: float) -> None:
-        """Write the moment of the question, once. A decision from before it does not answer it: that decision might be
-        a year old. An Event says that it is not carried out."""
+    async def _settle(self, held: LeavingClaim, rules: Sequence[DrainRules], seen: Sightings) -> None:
+        """Write the clocks. A decision from before the first of them does not answer it: that decision might be a year
+        old. An Event says that it is not carried out."""
         refused: Decision | None = None
+        found: Clocks = {}
 
         def change(live: NodeClaim) -> MetadataChange | None:
-            nonlocal refused
-            refused, known = None, clock_of(live, held.began)
-            if known is not None and known.blocker is blocker:
+            nonlocal refused, found
+            known = clocks_of(live, held.began)
+            refused, found = None, _settled(known, held, rules, seen, self.now())
+            if found == known:
                 return None
-            refused = decision_of(live) if known is None else None
-            stale = dict.fromkeys((names.DECISION, names.DECISION_BY)) if known is None else {}
-            clock = new_clock(blocker, max(since, held.began or since))
-            return MetadataChange(annotations={**clock, **stale, **renewed(live)})
+            refused = decision_of(live) if not known else None
+            stale = {} if known else dict.fromkeys((names.DECISION, names.DECISION_BY))
+            return MetadataChange(annotations={**written(found), **stale, **renewed(live)})
 
-        found = await revise_claim(self.claims, held.claim, change)
-        if found is not None and refused is not None:
-            why = f"it is from before {blocker.words} held the node: decide anew"
-            await self.notices.publish(not_decided(found, refused.words, why))
+        claim = await revise_claim(self.claims, held.claim, change)
+        if claim is not None and refused is not None:
+            why = f"it is from before {' and '.join(each.words for each in found)} held the node: decide anew"
+            await self.notices.publish(not_decided(claim, refused.words, why))
 
     async def _reach(
         self, held: LeavingClaim, hold: DrainHold, level: Level, forced: Forced | None
     ) -> NodeClaim | None:
         """The claim with the next level written, if this look wrote it and so may publish it."""
-        written = False
+        wrote = False
 
         def change(live: NodeClaim) -> MetadataChange | None:
-            nonlocal written
-            written = False
-            clock = clock_of(live, held.began)
-            if clock is None or clock.blocker is not hold.blocker or level in clock.levels:
-                return None
-            written = True
+            nonlocal wrote
+            clocks = clocks_of(live, held.began)
+            clock = clocks.get(hold.blocker)
+            wrote = clock is not None and clock.left is None and level not in clock.levels
             more = {} if forced is None else with_forced(live, forced)
-            return MetadataChange(annotations={**with_level(clock, level), **more})
+            said = {**written(with_level(clocks, hold.blocker, level)), **more} if wrote else {}
+            return MetadataChange(annotations=said) if wrote else None
 
         found = await revise_claim(self.claims, held.claim, change)
-        return found if written else None
+        return found if wrote else None
 
     def _notices(self, held: LeavingClaim, hold: DrainHold, level: Level, words: str) -> Iterable[Notice]:
         words = f"{words}: {hold.says}" if hold.says else words
@@ -285,8 +287,20 @@ class Holds:
         deadline, meant = forced_deadline(pods, self.now()), through & (holds | decision.through)
         hooks_named = Blocker.HOOK_WAITS in decision.through
         forced = forced_for(held.hold, deadline, meant, hooks_named=hooks_named)
-        annotations = {**(with_level(clock, Level.FORCE) if clock is not None else {}), **with_forced(claim, forced)}
-        return annotations, decided(claim, decision.words, forced.words)
+        clocks = clocks_of(claim, held.began)
+        clocks = with_level(clocks, clock.blocker, Level.FORCE) if clock is not None else clocks
+        return {**written(clocks), **with_forced(claim, forced)}, decided(claim, decision.words, forced.words)
+
+
+def _settled(clocks: Clocks, held: LeavingClaim, rules: Sequence[DrainRules], seen: Sightings, now: float) -> Clocks:
+    """The clocks as they are to be written. Without a ladder nothing is, but of a hook, and of a pause beside it."""
+    if held.began is None:
+        return clocks
+    found = settled(clocks, seen, held.began, now)
+    if any(each.escalation for each in rules):
+        return found
+    meant = {Blocker.HOOK_WAITS, *clocks, *([Blocker.PAUSED] if clocks else [])}
+    return {blocker: clock for blocker, clock in found.items() if blocker in meant}
 
 
 def _goes_on(forced: Forced, clock: HeldSince | None, now: float) -> bool:

@@ -1,8 +1,7 @@
 """What is done about a drain that something holds, and when?
 
-There is one clock: the annotation `dovetail.sh/held-since` says what holds it and since when. What is done follows from
-that, from the policies of the NodePool and from the time alone, so every worker finds the same, before and after a
-crash. What has been said stands beside the clock.
+What is done follows from the clocks on the NodeClaim (`hold_clocks`), from the policies of the NodePool and from the
+time alone, so every worker finds the same, before and after a crash. What has been said stands beside the clocks.
 """
 
 import math
@@ -18,28 +17,13 @@ from dovetail.model.own.drain_rules import NAMED_ONLY, Blocker, DrainRules, Esca
 from dovetail.model.pods import Pod
 from dovetail.model.reasons.endings import ended_of
 from dovetail.model.values.durations import DurationError, parse_seconds
-from dovetail.model.values.time import format_time, time_or_none
+from dovetail.model.values.time import format_time
 from dovetail.termination.deadline import is_forced_by_older
+from dovetail.termination.hold_clocks import HeldSince
 
-HELD_AFTER: Final = 60.0  # seconds for which the same thing must have held a drain
 LONGEST_WAIT: Final = 30 * 86_400.0
 LONGEST_FORCE: Final = 3600.0  # from a force until nothing is put off any longer for the grace of a pod
 AFTER_THE_PODS: Final = (Blocker.HOOK_WAITS, Blocker.VOLUMES_ATTACHED)  # waits that a force must be meant for
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HeldSince:
-    """What holds the drain, since when, what has been said of that, and how long a person has asked to wait."""
-
-    blocker: Blocker
-    since: float
-    levels: frozenset[Level] = frozenset()
-    waits_until: float = 0.0
-
-    @property
-    def asks(self) -> bool:
-        """Whether a person is asked, and has not answered."""
-        return Level.ASK in self.levels and Level.FORCE not in self.levels
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,18 +58,6 @@ def asked_about(clock: HeldSince | None) -> frozenset[Blocker]:
     return frozenset({clock.blocker})
 
 
-def clock_of(claim: NodeClaim, began: float | None) -> HeldSince | None:
-    """The clock on the claim; None where there is none that can be read, or where it tells of an earlier time."""
-    kind, _, text = claim.annotations.get(names.HELD_SINCE, "").partition("@")
-    since = time_or_none(text)
-    blocker = next((each for each in Blocker if each == kind), None)
-    if blocker is None or since is None or began is None or since < began:
-        return None
-    words = claim.annotations.get(names.HELD_LEVELS, "").split(",")
-    levels = frozenset(level for level in Level if level in words)
-    return HeldSince(blocker=blocker, since=since, levels=levels, waits_until=waits_until(claim))
-
-
 def without_hold(claim: NodeClaim) -> dict[str, str | None]:
     """The annotations without what was said of its drain, where it stays. What forces it would else take the pods of
     its next disruption at once."""
@@ -93,21 +65,6 @@ def without_hold(claim: NodeClaim) -> dict[str, str | None]:
     if claim.deleting_since is None and is_forced_by_older(claim):
         found[names.TERMINATION_DEADLINE] = None
     return found
-
-
-def waits_until(claim: NodeClaim) -> float:
-    """Until when a person has asked to wait."""
-    return time_or_none(claim.annotations.get(names.HELD_WAIT, "")) or 0.0
-
-
-def new_clock(blocker: Blocker, since: float) -> dict[str, str | None]:
-    """The annotations that start it. In whole seconds, upwards: nothing comes before its time."""
-    return {names.HELD_SINCE: f"{blocker}@{format_time(math.ceil(since))}", names.HELD_LEVELS: None}
-
-
-def with_level(clock: HeldSince, level: Level) -> dict[str, str | None]:
-    """The annotation that says that it has been said."""
-    return {names.HELD_LEVELS: ",".join(each for each in Level if each is level or each in clock.levels)}
 
 
 def steps(rules: Sequence[DrainRules], hold: DrainHold) -> tuple[tuple[float, Level], ...]:

@@ -152,6 +152,12 @@ NOTES_OF_DOVETAIL: Final = (
     ),
     Word(names.POLICY, "NodeRollout", "the DisruptionPolicy by whose `rollout` it was made"),
     Word(names.HELD_SINCE, "NodeClaim", "what has held its drain, and since when: all steps of `drain` count from it"),
+    Word(
+        names.HELD_CLOCKS,
+        "NodeClaim",
+        "beside it, once something else has held it too: the same of each kind of blocker, what was said of it, and "
+        "since when it is away",
+    ),
     Word(names.HELD_LEVELS, "NodeClaim", "beside it: `Notify`, `Ask`, `Force`, as far as it has been said"),
     Word(
         names.FORCED,

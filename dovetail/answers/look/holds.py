@@ -11,11 +11,11 @@ from dovetail.model.own.policies import policies_of
 from dovetail.model.pods import Pod
 from dovetail.model.snapshot import Snapshot
 from dovetail.termination.forced import forced_of
+from dovetail.termination.hold_clocks import clock_of
 from dovetail.termination.hooks import HOOK_PREFIXES, hooks_of, words_of
 from dovetail.termination.ladder import (
     DrainHold,
     began_at,
-    clock_of,
     drain_reason,
     ladder_words,
     may_be_protected,

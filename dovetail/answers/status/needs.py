@@ -20,7 +20,8 @@ from dovetail.rules.brake.unused_launches import stop_of
 from dovetail.rules.said import breaker_rule_of
 from dovetail.termination.deadline import written_deadline
 from dovetail.termination.forced import forced_of
-from dovetail.termination.ladder import HeldSince, began_at, clock_of
+from dovetail.termination.hold_clocks import HeldSince, clock_of
+from dovetail.termination.ladder import began_at
 
 DRAIN_SECONDS: Final = 600.0  # a drain that something has held for longer
 PENDING_SECONDS: Final = 300.0  # a pod that has waited for longer

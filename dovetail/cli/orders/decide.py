@@ -13,7 +13,8 @@ from dovetail.cli.output import say
 if TYPE_CHECKING:
     from dovetail.model.nodes import NodeClaim
     from dovetail.settings.settings import Settings
-    from dovetail.termination.ladder import Decision, HeldSince
+    from dovetail.termination.hold_clocks import HeldSince
+    from dovetail.termination.ladder import Decision
 
     Commands = argparse._SubParsersAction[argparse.ArgumentParser]
 
@@ -71,7 +72,8 @@ def _question(node: str, claim: "NodeClaim", decision: "Decision") -> "HeldSince
     """What is answered. Refuses to write what no step would read now: it would wait for the next drain."""
     from dovetail.cli.orders.cancelling import CancelOrder, too_late
     from dovetail.model import names
-    from dovetail.termination.ladder import asked_about, began_at, clock_of
+    from dovetail.termination.hold_clocks import clock_of
+    from dovetail.termination.ladder import asked_about, began_at
 
     if claim.is_true(names.INSTANCE_TERMINATING):
         raise CommandFailed(f"{node}: too late: the instance of its NodeClaim {claim.name} ends already")

@@ -11,7 +11,8 @@ from dovetail.model.own.drain_rules import Level
 from dovetail.model.snapshot import Snapshot
 from dovetail.telemetry.metrics.gauges import Sample
 from dovetail.telemetry.metrics.instruments import OWN_PREFIX, Instruments
-from dovetail.termination.ladder import began_at, clock_of
+from dovetail.termination.hold_clocks import clock_of
+from dovetail.termination.ladder import began_at
 
 COUNTERS: Final = {"drain_escalations_total": "Drains that something held for as long as a policy allows, by level."}
 HELP: Final = {
