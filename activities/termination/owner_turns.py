@@ -10,7 +10,15 @@ from typing import Final
 
 from dovetail.model.pods import Pod
 from dovetail.termination import timing
-from dovetail.termination.owner_share import Eviction, OwnerPods, count_pods, owner_with_turns, turns
+from dovetail.termination.owner_share import (
+    Eviction,
+    OwnerKey,
+    OwnerPods,
+    count_pods,
+    key_of,
+    owner_with_turns,
+    turns,
+)
 
 FORGOTTEN_AFTER: Final = 10.0  # an owner that nobody has asked about for so long is not counted any more
 
@@ -20,9 +28,9 @@ class OwnerTurns:
 
     def __init__(self, share: float, pods: Callable[[], Collection[Pod]], now: Callable[[], float]) -> None:
         self._share, self._pods, self._now = share, pods, now
-        self._evicted: dict[str, dict[str, Eviction]] = {}  # owner UID -> pod UID -> eviction
-        self._asked: dict[str, float] = {}  # owner UID -> moment
-        self._counts: dict[str, OwnerPods] = {}
+        self._evicted: dict[OwnerKey, dict[str, Eviction]] = {}  # owner -> pod UID -> eviction
+        self._asked: dict[OwnerKey, float] = {}  # owner -> moment
+        self._counts: dict[OwnerKey, OwnerPods] = {}
         self._counted, self._of = float("-inf"), 0
 
     def take(self, pod: Pod, *, waits: bool = True) -> str:
@@ -31,8 +39,9 @@ class OwnerTurns:
         owner = owner_with_turns(pod) if self._share else None
         if owner is None:
             return ""
-        found = self._count(owner.uid)
-        evicted = self._evicted.setdefault(owner.uid, {})
+        key = key_of(pod, owner)
+        found = self._count(key)
+        evicted = self._evicted.setdefault(key, {})
         if waits and pod.uid not in evicted:
             if found is None:
                 return f"the pods of {owner.kind} {owner.name} are being counted"
@@ -46,9 +55,9 @@ class OwnerTurns:
         """Give a turn back: the pod was not evicted after all."""
         owner = owner_with_turns(pod)
         if owner is not None:
-            self._evicted.get(owner.uid, {}).pop(pod.uid, None)
+            self._evicted.get(key_of(pod, owner), {}).pop(pod.uid, None)
 
-    def _count(self, owner: str) -> OwnerPods | None:
+    def _count(self, owner: OwnerKey) -> OwnerPods | None:
         """The latest count, which is made anew where it is time; None where the owner waits for the next."""
         now = self._now()
         self._asked[owner] = now
@@ -59,7 +68,7 @@ class OwnerTurns:
         return self._counts.get(owner)
 
     def _forget(self, now: float) -> None:
-        self._asked = {uid: at for uid, at in self._asked.items() if now - at < FORGOTTEN_AFTER}
+        self._asked = {owner: at for owner, at in self._asked.items() if now - at < FORGOTTEN_AFTER}
         recent = {
             owner: {uid: each for uid, each in pods.items() if now - each.at < timing.TURN_WINDOW}
             for owner, pods in self._evicted.items()

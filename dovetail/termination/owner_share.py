@@ -4,6 +4,9 @@ Over all drains together, a share of the owner's pods and at least one. A pod is
 that was created since is Ready in its place, or is evicted in its turn: a pod that moved twice is missing once. Pods
 that are young and not Ready count in any case: their eviction may have been another worker's, or this one's before it
 was restarted. Pods of Jobs and DaemonSets, static pods and those without a controller wait for no other.
+
+Who creates pods says whose they are, and how many. So an owner is known by its namespace too, and pods that have stood
+for long and serve nobody make the share no larger.
 """
 
 import math
@@ -16,6 +19,7 @@ from dovetail.model.pods import Owner, Pod, controller_of
 from dovetail.termination import timing
 
 WITHOUT_TURNS: Final = frozenset({"Job", "DaemonSet", "Node"})
+OwnerKey = tuple[str, str]  # namespace and UID of a controller
 ROUNDING: Final = 1e-9  # 0.29 of 100 pods are 29
 
 
@@ -23,7 +27,7 @@ ROUNDING: Final = 1e-9  # 0.29 of 100 pods are 29
 class OwnerPods:
     """What one count of the cluster's pods has found of one owner's."""
 
-    standing: int = 0  # neither ended nor deleted
+    standing: int = 0  # neither ended nor deleted, and Ready or young
     arriving: int = 0  # of these: young, and not Ready
     arrived: dict[str, float] = field(default_factory=dict)  # those that are young and Ready, by UID: when created
 
@@ -59,16 +63,20 @@ def owner_with_turns(pod: Pod) -> Owner | None:
     return None if owner is None or owner.kind in WITHOUT_TURNS else owner
 
 
-def count_pods(pods: Collection[Pod], owners: Collection[str], now: float) -> dict[str, OwnerPods]:
-    """The pods of these owners, by UID, in one pass over all."""
-    found = {uid: OwnerPods() for uid in owners}
+def key_of(pod: Pod, owner: Owner) -> OwnerKey:
+    return pod.namespace, owner.uid
+
+
+def count_pods(pods: Collection[Pod], owners: Collection[OwnerKey], now: float) -> dict[OwnerKey, OwnerPods]:
+    """The pods of these owners, in one pass over all."""
+    found, uids = {key: OwnerPods() for key in owners}, {uid for _, uid in owners}
     # First what can be said of one of 100,000 pods in the least time.
-    candidates = [p for p in pods if p.owners and (p.owners[0].uid in found or len(p.owners) > 1)]
+    candidates = [p for p in pods if p.owners and (p.owners[0].uid in uids or len(p.owners) > 1)]
     for pod in candidates:
         owner = owner_with_turns(pod)
-        if owner is None or owner.uid not in found or not is_active(pod):
+        of_owner = found.get(key_of(pod, owner)) if owner is not None else None
+        if of_owner is None or not is_active(pod) or not (pod.ready or is_young(pod, now)):
             continue
-        of_owner = found[owner.uid]
         of_owner.standing += 1
         if is_young(pod, now) and pod.ready:
             of_owner.arrived[pod.uid] = pod.created

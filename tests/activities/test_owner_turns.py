@@ -250,3 +250,14 @@ def test_an_owner_that_is_first_asked_about_is_counted_soon(share: float) -> Non
     assert turns.take(pods[1]) == "the pods of ReplicaSet api are being counted"
     clock.clock += 0.001
     assert turns.take(pods[1]) == ""
+
+
+def test_the_evictions_of_a_pod_of_another_namespace_that_names_the_owner_take_no_turn() -> None:
+    clock = World()
+    own = a_pod("a", ready=True, created=0.0)
+    theirs = replace(own, name="theirs", uid="uid-theirs", shape=replace(own.shape, namespace="mallory"))
+    turns = OwnerTurns(0.1, lambda: [own, theirs], clock.now)
+
+    assert turns.take(theirs) == ""
+    clock.clock += 1.0
+    assert turns.take(own) == ""

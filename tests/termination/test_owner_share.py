@@ -10,7 +10,7 @@ from dovetail.termination.owner_share import Eviction, count_pods, owner_with_tu
 from tests.lifecycle.objects import DAEMON, REPLICAS, STATIC, a_pod
 
 NOW = 10_000.0
-UID = REPLICAS.uid
+KEY = ("apps", REPLICAS.uid)
 JOB = Owner(api_version="batch/v1", kind="Job", name="job", uid="job", controller=True)
 SET = Owner(api_version="apps/v1", kind="StatefulSet", name="db", uid="db", controller=True)
 FRIEND = Owner(api_version="example.org/v1", kind="Friend", name="friend", uid="friend")
@@ -27,7 +27,7 @@ def evictions(*moments: float) -> dict[str, Eviction]:
 
 def taken(pods: list[Pod], *evicted: float, share: float = 0.25) -> tuple[int, int]:
     """How many are on their way, and how many may be."""
-    known = turns(count_pods(pods, {UID}, NOW)[UID], evictions(*evicted), share, NOW)
+    known = turns(count_pods(pods, {KEY}, NOW)[KEY], evictions(*evicted), share, NOW)
     return known.taken, known.allowed
 
 
@@ -78,7 +78,7 @@ def test_a_pod_that_moves_twice_is_missing_once() -> None:
     others, third = standing(11), a_pod("third", ready=True, created=NOW - 1)
 
     def on_their_way(*more: Pod) -> int:
-        return turns(count_pods([*others, *more], {UID}, NOW)[UID], moved_twice, 0.25, NOW).taken
+        return turns(count_pods([*others, *more], {KEY}, NOW)[KEY], moved_twice, 0.25, NOW).taken
 
     assert on_their_way() == 1
     assert on_their_way(second) == 1  # counted before it was evicted
@@ -101,18 +101,35 @@ def test_young_pods_that_are_not_ready_count_whoever_evicted_the_old_ones() -> N
 
 
 def test_after_a_minute_neither_an_eviction_nor_an_unready_pod_counts() -> None:
-    assert taken(standing(9) + standing(3, "new", created=NOW - 62, ready=False), NOW - 61) == (0, 3)
+    assert taken(standing(9) + standing(3, "new", created=NOW - 62, ready=False), NOW - 61) == (0, 2)
 
 
 def test_pods_that_have_ended_or_leave_and_those_of_others_do_not_stand() -> None:
     others = standing(4, "other", owners=(SET,)) + standing(2, "bare", owners=())
     gone = standing(2, "ended", phase="Succeeded") + standing(2, "leaving", deleting_since=NOW)
-    found = count_pods(standing(8, owners=(FRIEND, REPLICAS)) + others + gone, {UID, "unknown"}, NOW)
-    assert {uid: of_owner.standing for uid, of_owner in found.items()} == {UID: 8, "unknown": 0}
+    unknown = ("apps", "unknown")
+    found = count_pods(standing(8, owners=(FRIEND, REPLICAS)) + others + gone, {KEY, unknown}, NOW)
+    assert (found[KEY].standing, found[unknown].standing) == (8, 0)
+
+
+def test_pods_that_never_run_make_the_share_no_larger() -> None:
+    """A Deployment whose new pods cannot start would lose its ten good ones all at once."""
+    pending = standing(990, "pending", node_name="", phase="Pending", ready=False, created=NOW - 3600)
+    assert taken(standing(10) + pending, share=0.1) == (0, 1)
+    starting = standing(990, "starting", phase="Pending", ready=None, created=NOW - 5)
+    assert taken(standing(10) + starting, share=0.1) == (990, 100)
+
+
+def test_pods_of_another_namespace_that_name_the_owner_count_for_nothing() -> None:
+    """Nobody checks the owner that a pod names. Such pods made the share larger, or held the drain."""
+    shape = replace(a_pod().shape, namespace="mallory")
+    ready = [replace(pod, shape=shape) for pod in standing(990, "theirs")]
+    young = [replace(pod, shape=shape) for pod in standing(5, "young", created=NOW - 5, ready=False)]
+    assert taken(standing(10) + ready + young, share=0.1) == (0, 1)
 
 
 def test_what_holds_a_pod_is_said_in_numbers() -> None:
-    known = turns(count_pods(standing(12), {UID}, NOW)[UID], evictions(NOW, NOW, NOW), 0.25, NOW)
+    known = turns(count_pods(standing(12), {KEY}, NOW)[KEY], evictions(NOW, NOW, NOW), 0.25, NOW)
     assert (known.is_free, known.words(REPLICAS)) == (False, "3 of 12 pods of ReplicaSet web are on their way")
 
 

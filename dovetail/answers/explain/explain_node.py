@@ -30,7 +30,7 @@ from dovetail.placement.pdbs import pdbs_of
 from dovetail.rules.expiry.expiries import deleted_at, replaced_from
 from dovetail.settings.deciding import disruption_settings
 from dovetail.termination.leaving import held_words
-from dovetail.termination.owner_share import count_pods, owner_with_turns, turns
+from dovetail.termination.owner_share import count_pods, key_of, owner_with_turns, turns
 
 BEING_TERMINATED: Final = "being terminated"
 
@@ -320,13 +320,13 @@ def pods_that_wait(look: Look, claim: NodeClaim | None, pods: list[Pod]) -> tupl
     share, now = look.settings.owner_share, look.snapshot.now
     if claim is None or claim.deleting_since is None or not claim.is_true(names.DISRUPTION_REASON) or not share:
         return ()
-    owners = {pod.key: owner for pod in pods if (owner := owner_with_turns(pod)) is not None}
-    counts = count_pods(look.snapshot.pods.values(), {owner.uid for owner in owners.values()}, now)
-    known = {uid: turns(found, {}, share, now) for uid, found in counts.items()}
+    owners = [(pod.key, owner, key_of(pod, owner)) for pod in pods if (owner := owner_with_turns(pod)) is not None]
+    counts = count_pods(look.snapshot.pods.values(), {of for _, _, of in owners}, now)
+    known = {of: turns(found, {}, share, now) for of, found in counts.items()}
     return tuple(
-        HeldPod(pod=key, by="waits for its turn", detail=known[owner.uid].words(owner))
-        for key, owner in sorted(owners.items(), key=lambda item: item[0])
-        if not known[owner.uid].is_free
+        HeldPod(pod=key, by="waits for its turn", detail=known[of].words(owner))
+        for key, owner, of in sorted(owners, key=lambda item: item[0])
+        if not known[of].is_free
     )
 
 
