@@ -168,6 +168,16 @@ def test_the_newest_live_pod_says_what_a_daemon_set_takes(order: tuple[str, str]
     assert found == ["large", "huge"]
 
 
+def test_a_pod_of_another_namespace_that_names_the_daemon_set_says_nothing_of_it() -> None:
+    """PLC-182a. Nobody checks the owner that a pod names: one pod made every new node the largest."""
+    live = _live("theirs", "14", NOW)
+    theirs = replace(live, shape=replace(live.shape, namespace="mallory"))
+
+    nodes = [a_node("n1", cpu="14")]
+    beside = _types([theirs, a_pod("p", cpu="3")], _daemon_set(), nodes=nodes)
+    assert beside == _types([a_pod("p", cpu="3")], _daemon_set(), nodes=[a_node("n2", cpu="1")])
+
+
 def test_on_a_node_that_stands_a_daemon_set_counts_by_its_taints_its_labels_and_what_runs() -> None:
     """PLC-182d: what already runs is not kept free twice."""
     tainted = a_node("n1", cpu="4", taints=(Taint(key="team", effect="NoSchedule"),))

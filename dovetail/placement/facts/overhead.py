@@ -62,18 +62,18 @@ def _representative(pod: Pod, template: Pod) -> Pod:
 
 def daemons_of(snapshot: Snapshot, settings: PlacementSettings, judging: Judging) -> list[Daemon]:
     """One representative per DaemonSet, sorted by namespace and name (PLC-182a, PLC-182e)."""
-    newest: dict[str, Pod] = {}
+    newest: dict[tuple[str, str], Pod] = {}  # by namespace too: nobody checks the owner that a pod names
     if snapshot.daemon_sets:
         wanted = {item.uid for item in snapshot.daemon_sets.values() if item.uid}
         for pod in snapshot.pods.values():
             for owner in pod.owners:
                 if owner.uid in wanted and owner.kind == "DaemonSet" and owner.controller:
-                    present = newest.get(owner.uid)
+                    present = newest.get((pod.namespace, owner.uid))
                     if present is None or (pod.created, pod.name) > (present.created, present.name):
-                        newest[owner.uid] = pod
+                        newest[pod.namespace, owner.uid] = pod
     found = []
     for item in sorted(snapshot.daemon_sets.values(), key=lambda d: (d.namespace, d.name)):
-        pod = _representative(newest.get(item.uid, item.pod), item.pod)
+        pod = _representative(newest.get((item.namespace, item.uid), item.pod), item.pod)
         if pod.shape.uses_resource_claims and settings.ignore_dra:
             continue
         daemon = judging.judge(item, "placement", _daemon, f"{item.namespace}/{item.name}", pod, settings)
