@@ -23,12 +23,13 @@ import aiohttp
 import orjson
 
 from dovetail.adapters.kube.connection import ClusterAddress
-from dovetail.adapters.kube.failures import Answer, body_of, failure_of
+from dovetail.adapters.kube.failures import Answer, NotAWatch, body_of, failure_of
 from dovetail.adapters.kube.official import client as official
 from dovetail.adapters.kube.requests import Request
 from dovetail.adapters.kube.server_clock import ServerClock
 from dovetail.ports.failures import Forbidden, Misconfigured, Unreachable
 
+_JSON: Final = "application/json"
 _CONNECT_SECONDS: Final = 5.0
 _CALL_SECONDS: Final = 30.0  # lists included; the API server gives up on a request of its own accord about then
 _RELOAD_SECONDS: Final = 10.0  # credentials refused sooner than this after they were renewed are not renewed again
@@ -111,6 +112,9 @@ class Client:
                 if answer.status == 401:
                     await self._renew(started)
                 raise failure_of(answer, request.subject)
+            kind = response.headers.get("Content-Type", _JSON)
+            if kind.partition(";")[0].strip().lower() != _JSON:
+                raise NotAWatch(request.subject, f"{kind[:100]} instead of JSON")
             yield _lines(response, request.subject)
         finally:
             response.close()
@@ -133,7 +137,7 @@ class Client:
         settings = self._official.configuration
         headers = {
             "User-Agent": self._address.agent,
-            "Accept": "application/json",
+            "Accept": _JSON,
             "Content-Type": request.content_type,
         }
         token = await settings.get_api_key_with_prefix("BearerToken", None)

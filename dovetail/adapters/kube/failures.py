@@ -40,6 +40,13 @@ class NotServed(Refused):
     """The server has nothing at that path: the kind is not installed, or the namespace is missing (404)."""
 
 
+class NotAWatch(Unreachable):
+    """What a watch was answered with is no stream of events: a gateway before the server has answered."""
+
+    def __init__(self, subject: str, what: str) -> None:
+        super().__init__(subject, f"not a watch of the API server: {what}")
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
     """An answer: its status and its decoded body. The body of a failure is a Status object, unless a proxy wrote it."""

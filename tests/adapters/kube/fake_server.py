@@ -27,23 +27,24 @@ def says(status: int, body: Json | bytes | None = None, headers: dict[str, str] 
     named = {"kind": "Status"} if status < 300 else {}
     content = body if isinstance(body, bytes) else orjson.dumps({**named, **(body or {})})
 
+    kind = "text/html" if content.startswith(b"<") else "application/json"
+
     async def reply(request: web.Request) -> web.StreamResponse:
-        return web.Response(status=status, body=content, headers=headers)
+        return web.Response(status=status, body=content, headers=headers, content_type=kind)
 
     return reply
 
 
-def streams(*parts: Json | bytes, hang: bool = True) -> Reply:
-    """A watch: events (or raw bytes as they are) in this order, and then silence or the end."""
+def streams(*parts: Json | bytes, hang: bool = True, lasts: float = 0.0, kind: str = "application/json") -> Reply:
+    """A watch: events (or raw bytes as they are) in this order, and then silence or, after so many seconds, the end."""
 
     async def reply(request: web.Request) -> web.StreamResponse:
-        response = web.StreamResponse()
+        response = web.StreamResponse(headers={"Content-Type": kind})
         await response.prepare(request)
         for part in parts:
             await response.write(part if isinstance(part, bytes) else orjson.dumps(part) + b"\n")
             await asyncio.sleep(0)
-        if hang:
-            await asyncio.sleep(3600)
+        await asyncio.sleep(3600 if hang else lasts)
         return response
 
     return reply

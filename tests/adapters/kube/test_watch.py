@@ -1,6 +1,7 @@
 """The watch goes on where its stream stopped, lists again where it must, and says when it cannot be trusted."""
 
 import asyncio
+import itertools
 import logging
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -8,6 +9,7 @@ from pathlib import Path
 
 import orjson
 import pytest
+from aiohttp import web
 
 from dovetail.adapters.kube.client import Client
 from dovetail.adapters.kube.connection import ClusterAddress
@@ -20,11 +22,33 @@ from dovetail.adapters.kubernetes_json.view import CachedView
 from dovetail.background.supervised import task_troubles
 from dovetail.model.values.backoff import Backoff
 from dovetail.model.values.json import Json
-from tests.adapters.kube.fake_server import FakeServer, fake_server, says, streams
+from tests.adapters.kube.fake_server import FakeServer, Reply, fake_server, says, streams
 from tests.adapters.kube.test_time_objects import PEAK
 from tests.adapters.kubernetes_json.kinds_for_tests import NODE, NODE_CLASS, a_thing
 
 PATH = NODE.path
+
+
+_numbers = itertools.count()
+
+
+async def _numbered(request: web.Request) -> web.StreamResponse:
+    """A gateway's refusal with an id or a time, another one each time."""
+    return await says(200, b'{"request": "%d"}\n' % next(_numbers))(request)
+
+
+NO_WATCH: dict[str, Reply] = {
+    "object that is another each time": _numbered,
+    "nothing": says(200, b""),
+    "page": says(200, b"<html>Sign in</html>"),
+    "lines": says(200, b"<html>\nSign in\n</html>\n"),
+    "object": says(200, b'{"status": "ok"}'),
+    "object on a line": says(200, b'{"status": "ok"}\n'),
+    "list": says(200, b'{"kind": "NodeList", "metadata": {"resourceVersion": "9"}, "items": []}\n'),
+    "text": says(200, b"ok\n"),
+    "an event of something else": says(200, b'{"type": "hello", "object": {}}\n'),
+    "a page that does not end": streams(b"<html>\n", kind="text/html"),
+}
 
 
 def a_list(version: int, *items: Json, more: str = "") -> Json:
@@ -73,7 +97,8 @@ async def watching(server: FakeServer, kinds: tuple[Kind, ...] = (NODE,)) -> Asy
 
 @pytest.fixture(autouse=True)
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dovetail.adapters.kube.watching.watch._DELAYS", Backoff(first=0.01, longest=0.02))
+    for delays in ("_DELAYS", "_DELAYS_IN_DOUBT"):
+        monkeypatch.setattr(f"dovetail.adapters.kube.watching.watch.{delays}", Backoff(first=0.01, longest=0.02))
     monkeypatch.setattr("dovetail.adapters.kube.watching.watch._REFUSED_SECONDS", 0.01)
 
 
@@ -249,6 +274,75 @@ class TestTrust:
             server.on(f"{PATH}?watch", streams())
             async with watching(server) as watched:
                 await watched.until(lambda: watched.names() == ["b"])
+
+    async def test_streams_that_bring_nothing_and_end_before_they_are_silent_for_long_are_listed_again(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """A gateway may cut what it passes nothing of after half a minute: each stream alone would be silent for too
+        short a time to tell."""
+        monkeypatch.setattr("dovetail.adapters.kube.watching.watch.SILENCE_SECONDS", 0.5)
+        monkeypatch.setattr("dovetail.adapters.kube.watching.watch._SHORTEST_LIFE", 0.01)
+        async with fake_server(tmp_path) as server:
+            server.on(PATH, says(200, a_list(10, a_thing("a", 3))), says(200, a_list(20, a_thing("b", 14))))
+            server.on(f"{PATH}?watch", streams(hang=False, lasts=0.1))
+            async with watching(server) as watched:
+                await watched.until(lambda: watched.names() == ["b"])
+                assert len(watches(server)) > 3
+
+    @pytest.mark.parametrize("answer", NO_WATCH.values(), ids=NO_WATCH)
+    async def test_watches_that_a_gateway_answers_are_not_trusted_and_the_kind_is_listed_again_until_one_is_one(
+        self, tmp_path: Path, caplog: pytest.LogCaptureFixture, answer: Reply
+    ) -> None:
+        async with fake_server(tmp_path) as server:
+            server.on(PATH, says(200, a_list(10, a_thing("a", 3))), says(200, a_list(20, a_thing("b", 14))))
+            server.on(f"{PATH}?watch", answer)
+            with caplog.at_level(logging.INFO):
+                async with watching(server) as watched:
+                    view = CachedView(watched.cache, watched.watch.problem_of)
+                    await watched.until(lambda: watched.names() == ["b"])
+                    await watched.until(view.stale)
+                    asked, seen = len(watches(server)), set[str]()
+                    while len(watches(server)) < asked + 10:
+                        seen.add(view.stale().get("Node", ""))
+                        await asyncio.sleep(0.002)
+                    assert len(seen) == 1 and "not a watch of the API server" in seen.pop()
+
+                    server.on(f"{PATH}?watch", streams())
+                    await watched.until(lambda: not view.stale())
+
+        warned, recovered = [record.getMessage() for record in caplog.records if record.name.startswith("dovetail")]
+        assert "not a watch of the API server" in warned
+        assert recovered == "Node: works again"
+
+    async def test_a_kind_in_doubt_is_trusted_at_its_first_event(self, tmp_path: Path) -> None:
+        async with fake_server(tmp_path) as server:
+            server.on(PATH, says(200, a_list(10)))
+            server.on(f"{PATH}?watch", NO_WATCH["page"], streams(bookmark(11)))
+            async with watching(server) as watched:
+                await watched.until(lambda: watched.cache.snapshot(0.0).seen["Node"] == 11)
+                assert watched.watch.problem() == ""
+
+    @pytest.mark.parametrize(
+        ("answers", "life"),
+        [
+            ([streams(hang=False, lasts=0.1)] * 12, 0.02),  # idle until the time that was asked for is over
+            ([streams(bookmark(10), hang=False)] * 12, 1.0),
+            ([*[streams(hang=False)] * 4, streams(bookmark(10), hang=False)] * 3, 1.0),  # servers that restart in turn
+        ],
+        ids=["idle", "busy", "restarting"],
+    )
+    async def test_a_server_that_ends_its_watches_is_not_doubted(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, answers: list[Reply], life: float
+    ) -> None:
+        monkeypatch.setattr("dovetail.adapters.kube.watching.watch._SHORTEST_LIFE", life)
+        async with fake_server(tmp_path) as server:
+            server.on(PATH, says(200, a_list(10)))
+            server.on(f"{PATH}?watch", *answers, streams())
+            async with watching(server) as watched:
+                await watched.until(lambda: len(watches(server)) > len(answers))
+                assert watched.watch.problem() == ""
+
+        assert [path for _, path, query, _, _ in server.asked if "watch" not in query] == [PATH]
 
     async def test_a_stopped_watch_is_not_trusted(self, tmp_path: Path) -> None:
         async with fake_server(tmp_path) as server:

@@ -1,24 +1,27 @@
 """Feeds the cache: one list and one endless watch per kind.
 
 Runs in a thread of its own or on the worker's event loop. A stream continues from the last version it has seen; it
-lists again if that version is no longer kept (410), if a stream brought nothing until its silence ended it, and if
+lists again if that version is no longer kept (410), if its streams have brought nothing for three minutes, and if
 versions have become older, as after restoring the server from a backup: at once, but ever more slowly if the next
 stream fails too, because a whole list is the most expensive request to a server in trouble. What does not work is
 logged once, in one line per kind, and always retried: a definition may be installed or a right granted at any time.
+
+A gateway before the server may answer the watches in its place, with a page or with nothing, and still pass lists on.
+Such a kind is not trusted and is listed again with every try, until a stream brings an event or stays open. A server
+that restarts or ends its idle streams does so a few times, not again and again at once.
 """
 
 import asyncio
 import logging
 import random
-import time
 from collections.abc import Iterable
-from typing import Any, Final
+from typing import Final
 
 import orjson
 
 from dovetail.adapters.kube.client import Client
 from dovetail.adapters.kube.discovery import is_absent
-from dovetail.adapters.kube.failures import Answer, Expired, NotServed, body_of, failure_of
+from dovetail.adapters.kube.failures import Answer, Expired, NotAWatch, NotServed, body_of, failure_of
 from dovetail.adapters.kube.paging import pages
 from dovetail.adapters.kube.requests import Request
 from dovetail.adapters.kube.watching.health import SILENCE_SECONDS, StreamHealth
@@ -35,7 +38,10 @@ _LONGEST_STREAM: Final = 600
 
 _SHORTEST_LIFE: Final = 1.0  # a stream that ends sooner was cut by something in between: it is reopened after a delay
 
+_IN_VAIN: Final = 5  # as many in a row that ended so and brought nothing were no watches: after 2 to 5 s
+
 _DELAYS: Final = Backoff(first=0.2, longest=10.0)
+_DELAYS_IN_DOUBT: Final = Backoff(first=0.2, longest=30.0)  # of a kind that is listed with every try
 REMOVED_SECONDS: Final = 300.0  # a kind that was there and is not installed any more, by the server's own discovery
 _REFUSED_SECONDS: Final = 5.0  # between tries where a definition is not installed or a right not granted
 
@@ -51,6 +57,8 @@ class Stream:
         self._version = 0  # to continue from; 0: list first
         self._delay = _DELAYS.first
         self._opened_at: float | None = None  # of the last stream that was open, until one has expired
+        self._told_at = 0.0  # when a list or an event last came
+        self._in_vain = 0  # streams in a row that were opened, did not last and brought nothing
 
     async def run(self) -> None:
         while True:
@@ -67,6 +75,8 @@ class Stream:
                 await asyncio.sleep(_REFUSED_SECONDS)
             except Failure as failure:
                 self.health.refused = False
+                if isinstance(failure, NotAWatch):
+                    self._version, self._in_vain = 0, _IN_VAIN
                 self._broke(str(failure))
                 await self._back_off()
             except Exception as error:  # a bug of ours must not leave a cache that is trusted and no longer fed
@@ -89,6 +99,8 @@ class Stream:
             self.health.listed, self.health.absent = True, False
         opened_at = asyncio.get_running_loop().time()
         await self._watch()
+        if self._in_vain >= _IN_VAIN:
+            raise NotAWatch(self._kind.name, "it ends at once and brings nothing, again and again")
         self.health.ended()
         if asyncio.get_running_loop().time() - opened_at < _SHORTEST_LIFE:
             await self._back_off()
@@ -103,6 +115,7 @@ class Stream:
             for raw in page.items:
                 listing.add(raw)
         listing.finish(version)
+        self._told_at = asyncio.get_running_loop().time()
         return version
 
     async def _watch(self) -> None:
@@ -113,28 +126,43 @@ class Stream:
             "timeoutSeconds": str(random.randint(_SHORTEST_STREAM, _LONGEST_STREAM)),
         }
         request = Request(method="GET", path=self._kind.path, subject=self._kind.name, query=query)
+        loop = asyncio.get_running_loop()
         async with self._client.stream(request, SILENCE_SECONDS) as lines:
-            self._opened()
-            opened_at = self.health.heard_at
+            self._opened_at = opened_at = loop.time()
+            if self._in_vain < _IN_VAIN:
+                self._opened()
+            self._in_vain += 1
+            lasting = loop.call_later(_SHORTEST_LIFE, self._is_a_watch)
             try:
                 async for line in lines:
                     if line.strip():
-                        self._take(orjson.loads(line))
+                        self._take(line)
             finally:
-                lasted = time.monotonic() - opened_at
-                if self.health.heard_at == opened_at and lasted > 0.9 * SILENCE_SECONDS:
+                lasting.cancel()
+                if self._told_at < opened_at and loop.time() - self._told_at > 0.9 * SILENCE_SECONDS:
                     self._version = 0  # a server sends bookmarks: what is between us may let nothing through
 
-    def _take(self, event: dict[str, Any]) -> None:
-        kind, raw = event["type"], event["object"]
+    def _is_a_watch(self) -> None:
+        """The stream has lasted or brought something."""
+        self._in_vain = 0
+        if not self.health.connected:
+            self._opened()
+
+    def _take(self, line: bytes) -> None:
+        try:
+            event = orjson.loads(line)
+            kind, raw = event["type"], event["object"]
+            version = 0 if kind == "ERROR" else int(raw["metadata"]["resourceVersion"])
+        except (ValueError, LookupError, TypeError):
+            raise NotAWatch(self._kind.name, "a line of it is no event") from None
         if kind == "ERROR":
             body = body_of(raw, str(raw))
             code = body.get("code")
             raise failure_of(Answer(status=code if isinstance(code, int) else 500, body=body), self._kind.name)
-        version = int(raw["metadata"]["resourceVersion"])
         if version < self._version:
             raise Expired(self._kind.name, f"the server went back from version {self._version} to {version}")
-        self._version = version
+        self._version, self._told_at = version, asyncio.get_running_loop().time()
+        self._is_a_watch()
         self.health.heard()
         if kind == "BOOKMARK":
             self._cache.bookmark(self._kind.name, version)
@@ -142,7 +170,6 @@ class Stream:
             self._cache.apply(self._kind.name, raw, deleted=kind == "DELETED")
 
     def _opened(self) -> None:
-        self._opened_at = asyncio.get_running_loop().time()
         recovered, was_bad = self.health.trouble, bool(self.health.problem())
         self.health.opened()
         if recovered:
@@ -185,7 +212,7 @@ class Stream:
 
     async def _back_off(self) -> None:
         await asyncio.sleep(self._delay * random.uniform(0.5, 1.0))
-        self._delay = _DELAYS.after(self._delay)
+        self._delay = (_DELAYS_IN_DOUBT if self._in_vain >= _IN_VAIN else _DELAYS).after(self._delay)
 
 
 class Watch:
