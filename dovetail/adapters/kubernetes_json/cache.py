@@ -80,12 +80,13 @@ class Cache:
         """A whole list at its version, at once."""
         listing = self.listing(kind)
         for raw in raws:
-            listing.add(raw)
+            listing.add(raw, version)
         listing.finish(version)
 
-    def listing(self, kind: str) -> "Listing":
-        """A list that comes page by page: what was held before stays until the last page has come."""
-        return Listing(self, self._stores[kind])
+    def listing(self, kind: str, *, went_back: bool = False) -> "Listing":
+        """A list that comes page by page: what was held before stays until the last page has come. `went_back`: the
+        server has been seen at an older version than before."""
+        return Listing(self, self._stores[kind], went_back=went_back)
 
     def bookmark(self, kind: str, version: int) -> None:
         """Nothing of that kind has happened up to this version."""
@@ -239,14 +240,17 @@ class Cache:
 
 
 class Listing:
-    """A list that comes in pages. Objects that have not changed since they were last read are not read again."""
+    """A list that comes in pages. Objects that have not changed since they were last read are not read again, unless
+    the server was restored from a backup: it gives the same versions out a second time, to other contents."""
 
-    def __init__(self, cache: Cache, store: KindStore) -> None:
+    def __init__(self, cache: Cache, store: KindStore, *, went_back: bool) -> None:
         self._cache = cache
         self._store = store
+        self._went_back = went_back
         self._contents = Contents()
 
-    def add(self, raw: Json) -> None:
+    def add(self, raw: Json, listed: int) -> None:
+        """One object of the list, which is of version `listed`."""
         try:
             identity = identify(self._store.kind, raw)
         except UnreadableObject as error:
@@ -254,17 +258,22 @@ class Listing:
             return
         key, uid, version = identity
         held = self._store.contents
-        known = held.values.get(key) if held.versions.get(key) == version and self._store.uid_of(key) == uid else None
+        same = not self._is_afresh(listed) and held.versions.get(key) == version and self._store.uid_of(key) == uid
+        known = held.values.get(key) if same else None
         if known is not None:
             self._contents.put(Entry(key, uid, version, value=known))
         else:
             self._contents.put(self._cache._read(self._store.kind, raw, identity))
 
-    def finish(self, version: int) -> None:
+    def _is_afresh(self, listed: int) -> bool:
+        return self._went_back or listed < self._store.seen
+
+    def finish(self, listed: int) -> None:
         """The list is complete: it replaces everything held so far."""
         before, kind, revision = self._store.contents.values, self._store.kind.name, self._cache.revision
         with self._cache._lock:
-            self._cache._count(self._store, self._store.replace(self._contents, version))
+            afresh = self._is_afresh(listed)
+            self._cache._count(self._store, self._store.replace(self._contents, listed, afresh=afresh))
         if kind in self._cache._listeners:
             for key in before.keys() | self._contents.values.keys():
                 self._cache._notify(kind, before.get(key), self._contents.values.get(key))

@@ -214,12 +214,13 @@ class KindStore:
         self._forget_deletions()
         return ChangeKind.STANDING if known > 0 else ChangeKind.NONE
 
-    def replace(self, contents: Contents, version: int) -> ChangeKind:
+    def replace(self, contents: Contents, version: int, *, afresh: bool) -> ChangeKind:
         """Everything that exists, as listed at that version.
 
-        The list counts even if it is older than what was seen: the server may have been restored from a backup.
+        The list counts even if it is older than what was seen: the server may have been restored from a backup. Then
+        equal versions say nothing (`afresh`).
         """
-        differs = contents.versions != self.contents.versions
+        differs = afresh or contents.versions != self.contents.versions
         self.contents, self._given = contents, None
         self.seen = self._floor = version
         self._gone.clear()

@@ -51,11 +51,11 @@ async def staged(aws_server: CloudServer, aws_calls: Calls) -> AsyncIterator[Sta
     """A stage with these overlays, and the pool `default`."""
     opened: list[AwsAdapter] = []
 
-    def make(*overlays: NodeOverlay) -> Stage:
+    def make(*overlays: NodeOverlay, held: Iterable[NodeOverlay] | None = None) -> Stage:
         aws_server.control("POST", "reset")
         classes = ClassStore()
         pool = NodePool(name="default", uid="p", template=ClaimTemplate(node_class=REFERENCE))
-        pool_overlays = PoolOverlays(overlays=lambda: overlays, pools=lambda: {"default": pool})
+        pool_overlays = PoolOverlays(overlays=lambda: held or overlays, pools=lambda: {"default": pool})
         given = Surroundings(node_classes=classes.raw, cluster=CLUSTER, calls=aws_calls, overlays=pool_overlays)
         opened.append(AwsAdapter.open(settings_for(aws_server), given))
         since = aws_server.control("GET", "ledger")["last"]
@@ -84,6 +84,17 @@ async def test_a_price_of_an_overlay_is_the_priority_and_changes_the_strategy(st
     cheaper = an_overlay(one_of("node.kubernetes.io/instance-type", "m5.xlarge"), price="0.01")
 
     assert await launched(staged(cheaper)) == ("prioritized", {"m5.large": 0.096, "m5.xlarge": 0.01})
+
+
+async def test_an_overlay_of_a_restored_server_counts_under_the_version_of_another_content(staged: Staged) -> None:
+    xlarge = one_of("node.kubernetes.io/instance-type", "m5.xlarge")
+    held = [an_overlay(xlarge, price="0.01")]
+    stage = staged(held=held)
+    before = await launched(stage)
+
+    held[:] = [an_overlay(xlarge, price="0.02")]
+
+    assert [prices["m5.xlarge"] for _, prices in (before, await launched(stage))] == [0.01, 0.02]
 
 
 async def test_an_overlay_that_contradicts_another_changes_nothing(staged: Staged) -> None:

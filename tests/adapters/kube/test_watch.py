@@ -173,6 +173,17 @@ class TestListingAgain:
 
         assert watches(server)[-1]["resourceVersion"] == "20"
 
+    async def test_a_server_that_went_back_is_read_afresh_though_it_has_caught_up_by_the_list(
+        self, tmp_path: Path
+    ) -> None:
+        """The same object at the same version may have another content then."""
+        async with fake_server(tmp_path) as server:
+            before, after = a_list(10, a_thing("a", 9, "before")), a_list(12, a_thing("a", 9, "after"))
+            server.on(PATH, says(200, before), says(200, after))
+            server.on(f"{PATH}?watch", streams(bookmark(4)), streams())
+            async with watching(server) as watched:
+                await watched.until(lambda: watched.cache.indexed("Node", "after"))
+
     @pytest.mark.parametrize("how", ["at the opening", "in the stream"])
     async def test_versions_that_expire_at_once_are_listed_ever_more_slowly(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: str

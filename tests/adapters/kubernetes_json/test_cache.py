@@ -63,6 +63,21 @@ class TestEvents:
         assert cache.objects("Node") == {"m": Thing("m", "uid-m", "31", "here")}
         assert cache.snapshot(0.0).seen["Node"] == 31
 
+    def test_an_older_list_is_read_afresh_where_a_version_is_of_another_content(self) -> None:
+        """Versions after a restore are given out a second time: the taint from before would stay until the next
+        change."""
+        cache = a_cache()
+        heard = list[tuple[Any, Any]]()
+        cache.apply("Node", a_thing("n", 50, "before"), deleted=False)
+        cache.listen("Node", lambda old, new: heard.append((old, new)))
+        cache.bookmark("Node", 60)
+        revision, n = cache.revision, Thing("n", "uid-n", "50", "after")
+
+        cache.replace("Node", [a_thing("n", 50, "after")], 55)
+
+        assert (cache.objects("Node"), cache.indexed("Node", "after"), heard[-1][1]) == ({"n": n}, (n,), n)
+        assert cache.revision > revision and dict[str, Any](cache.snapshot(0.0).nodes) == {"n": n}
+
     def test_what_a_list_left_out_is_gone_and_an_event_from_before_it_is_ignored(self) -> None:
         cache = a_cache()
         cache.apply("Node", a_thing("n", 5), deleted=False)

@@ -25,7 +25,7 @@ class _Applied:
     """The result for one pool, and the inputs it was computed from."""
 
     to: tuple[OfferedType, ...]
-    key: object  # versions of the pool and of the overlays
+    key: object  # the pool and the overlays
     types: tuple[OfferedType, ...]
     capacities: Mapping[str, Resources]  # of the types whose capacity an overlay changes, by name
 
@@ -57,7 +57,7 @@ class PoolOverlays:
         pool = self.pools().get(pool_name) if overlays else None
         if pool is None:
             return None
-        key = (pool.resource_version, tuple((each.name, each.uid, each.resource_version) for each in overlays))
+        key = (pool, *overlays)  # not their versions: a restored server gives them out a second time
         before = self._kept.get(pool.name)
         if before is not None and before.to is types and before.key == key:
             return before

@@ -58,6 +58,7 @@ class Stream:
         self._delay = _DELAYS.first
         self._opened_at: float | None = None  # of the last stream that was open, until one has expired
         self._told_at = 0.0  # when a list or an event last came
+        self._went_back = False  # the server has, since the last list
         self._in_vain = 0  # streams in a row that were opened, did not last and brought nothing
 
     async def run(self) -> None:
@@ -108,14 +109,14 @@ class Stream:
             self._delay = _DELAYS.first
 
     async def _list(self) -> int:
-        listing = self._cache.listing(self._kind.name)
+        listing = self._cache.listing(self._kind.name, went_back=self._went_back)
         version = 0
         async for page in pages(self._client, self._kind.path, self._kind.name):
             version = version or page.version
             for raw in page.items:
-                listing.add(raw)
+                listing.add(raw, version)
         listing.finish(version)
-        self._told_at = asyncio.get_running_loop().time()
+        self._told_at, self._went_back = asyncio.get_running_loop().time(), False
         return version
 
     async def _watch(self) -> None:
@@ -160,6 +161,7 @@ class Stream:
             code = body.get("code")
             raise failure_of(Answer(status=code if isinstance(code, int) else 500, body=body), self._kind.name)
         if version < self._version:
+            self._went_back = True
             raise Expired(self._kind.name, f"the server went back from version {self._version} to {version}")
         self._version, self._told_at = version, asyncio.get_running_loop().time()
         self._is_a_watch()
