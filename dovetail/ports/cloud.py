@@ -6,7 +6,7 @@ is gone. Throttling and silence are raised, because only trying again helps.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Final, Literal, Protocol
 
 from dovetail.model.nodes import NodeClaim, NodeClassRef, RepairPolicy
 from dovetail.model.pools import Catalogue, NodePool
@@ -34,7 +34,8 @@ class LaunchWarning:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NoCapacity:
-    """Nothing that the claim allows can be launched now. The offerings refused are remembered as shortages."""
+    """Nothing that the claim allows can be launched now. The offerings refused are remembered as shortages, which
+    planners see; without any the same would be planned again at once, so what nothing on offer suits is refused."""
 
     kind: Literal["no_capacity"] = "no_capacity"
     message: str
@@ -57,6 +58,12 @@ class LaunchRefused:
     reason: str
     message: str
     warnings: tuple[LaunchWarning, ...] = ()
+
+
+FILTERED: Final = "InstanceTypeFilteringFailed"  # upstream's reason
+NOTHING_SUITS: Final = LaunchRefused(
+    reason=FILTERED, message="no instance type on offer has what the NodeClaim requires"
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

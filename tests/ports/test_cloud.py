@@ -2,13 +2,15 @@
 
 import asyncio
 from collections.abc import AsyncIterator
+from dataclasses import replace
 
 import pytest
 
 from dovetail.model import names
 from dovetail.model.nodes import NodeClaim
+from dovetail.model.pods import Expression
 from dovetail.model.values.resources import fits
-from dovetail.ports.cloud import ClassNotReady, Instance, NoCapacity, Prepared
+from dovetail.ports.cloud import ClassNotReady, Instance, LaunchRefused, NoCapacity, Prepared
 from dovetail.ports.failures import Refused
 from tests.ports.worlds.cloud_contract import CloudWorld
 from tests.ports.worlds.contract import PATIENCE_SECONDS, unique
@@ -67,6 +69,25 @@ class TestPreparing:
         await cloud_world.remove_class(claim.node_class)
 
         assert isinstance(await cloud_world.cloud.prepare(claim), ClassNotReady | NoCapacity)
+
+    async def test_what_nothing_on_offer_suits_is_refused_with_its_reason(
+        self, cloud_world: CloudWorld, claim: NodeClaim
+    ) -> None:
+        """As no capacity, of which nothing would be remembered, its pods would be planned for again at once, and a
+        NodeClaim made and deleted every few seconds without end."""
+        type_of_nobody = Expression(key=names.INSTANCE_TYPE, operator="In", values=("no-such-type",))
+
+        answer = await cloud_world.cloud.prepare(replace(claim, requirements=(*claim.requirements, type_of_nobody)))
+
+        assert isinstance(answer, LaunchRefused)
+        assert answer.reason == "InstanceTypeFilteringFailed"
+
+    async def test_what_is_short_for_a_while_is_no_capacity(self, cloud_world: CloudWorld, claim: NodeClaim) -> None:
+        await cloud_world.make_short(None)
+        while isinstance(request := await cloud_world.cloud.prepare(claim), Prepared):
+            assert isinstance(await cloud_world.cloud.launch(claim, request.request, unique("token")), NoCapacity)
+
+        assert isinstance(request, NoCapacity)
 
 
 class TestLaunching:

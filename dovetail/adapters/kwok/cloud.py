@@ -29,7 +29,7 @@ from dovetail.model.scheduling.requirements import RequirementSet, conflicts, fr
 from dovetail.model.values.json import Json
 from dovetail.model.values.resources import fits, subtract, total
 from dovetail.model.values.time import format_time
-from dovetail.ports.cloud import ClassNotReady, Instance, LaunchRefused, NoCapacity, Prepared
+from dovetail.ports.cloud import NOTHING_SUITS, ClassNotReady, Instance, LaunchRefused, NoCapacity, Prepared
 from dovetail.ports.failures import Conflict, Refused
 from dovetail.ports.objects import Nodes
 from dovetail.ports.raw_objects import MadeObjects
@@ -58,8 +58,10 @@ class KwokCloud:
         node_class = self._ready_class(claim)
         if isinstance(node_class, ClassNotReady):
             return node_class
-        short = self._parts.shortages.known()
-        found = [each for each in self._suitable(claim, node_class) if each[1] not in short]
+        suitable, short = self._suitable(claim, node_class), self._parts.shortages.known()
+        if not suitable:
+            return NOTHING_SUITS
+        found = [each for each in suitable if each[1] not in short]
         if not found:
             return NoCapacity(message="no instance type that the claim allows is available")
         pools = [pool for _, pool in sorted(found)][:_MOST_POOLS]  # cheapest first, then by name: no choice is random

@@ -15,7 +15,7 @@ from dovetail.model import names
 from dovetail.model.nodes import NodeClaim, NodeClassRef
 from dovetail.model.pods import Expression
 from dovetail.model.scheduling.taints import Taint
-from dovetail.ports.cloud import Instance, Prepared
+from dovetail.ports.cloud import Instance, LaunchRefused, Prepared
 from dovetail.ports.failures import Refused
 from dovetail.ports.view import ClusterView
 from testing.kwok_worlds import KwokParts, StoredNodes
@@ -95,6 +95,13 @@ async def test_a_class_sizes_its_nodes() -> None:
     assert instance.capacity["pods"] == 7
     assert instance.capacity["cpu"] - instance.allocatable["cpu"] == 10**9
     assert instance.capacity["memory"] == instance.allocatable["memory"]
+
+
+async def test_a_claim_that_no_type_has_room_for_is_refused() -> None:
+    """As where a NodeOverlay gives a capacity on which its plan counted."""
+    answer = await a_cloud().cloud.prepare(replace(CLAIM, requests={"enclaves.example/any": 1}))
+
+    assert isinstance(answer, LaunchRefused)
 
 
 async def test_an_instance_that_boots_joins_when_its_time_has_come() -> None:

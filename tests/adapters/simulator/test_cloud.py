@@ -175,12 +175,6 @@ async def test_a_shortage_everywhere_is_no_capacity_and_the_token_stays_free(
     assert isinstance(instance, Instance)
 
 
-async def test_a_claim_that_nothing_satisfies_has_no_capacity(adapter: SimulatedAdapter) -> None:
-    claim = await a_claim(adapter, "huge", Expression(key=names.ZONE, operator="In", values=("elsewhere",)))
-
-    assert isinstance(await adapter.cloud.prepare(claim), NoCapacity)
-
-
 @pytest.mark.parametrize("status", ["False", "Unknown"])
 async def test_a_class_that_is_not_ready_is_a_reason(stage: Stage, adapter: SimulatedAdapter, status: str) -> None:
     claim = await a_claim(adapter)

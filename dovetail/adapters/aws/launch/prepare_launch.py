@@ -23,7 +23,7 @@ from dovetail.adapters.aws.launch.frozen_launch import (
     write_launch,
 )
 from dovetail.adapters.aws.launch.launch_terms import FleetTerms, LaunchTerms, reserved_amounts
-from dovetail.adapters.aws.launch.selection import FILTERED, FleetChoice, SuitableTypes, choose, suitable_types
+from dovetail.adapters.aws.launch.selection import FleetChoice, SuitableTypes, choose, suitable_types
 from dovetail.adapters.aws.launch.template_maker import TemplateMaker, TemplateNames
 from dovetail.adapters.aws.node_class.node_class import Image, NodeClass, NodeClasses, UnreadableClass, image_for
 from dovetail.adapters.aws.resources.placement_groups import PlacementGroup
@@ -35,7 +35,7 @@ from dovetail.model.nodes import NodeClaim
 from dovetail.model.own.stable_images import BACK, OLD_IMAGES, images_of
 from dovetail.model.pods import Expression
 from dovetail.model.scheduling.requirements import conflicts, from_expressions
-from dovetail.ports.cloud import ClassNotReady, LaunchRefused, LaunchWarning, NoCapacity, Prepared
+from dovetail.ports.cloud import NOTHING_SUITS, ClassNotReady, LaunchRefused, LaunchWarning, NoCapacity, Prepared
 
 MOST_GROUPS: Final = 50  # launch templates of one CreateFleet; every reservation needs one of its own
 NO_IMAGE: Final = "no instance types satisfy requirements of amis"
@@ -286,7 +286,7 @@ def _why_none(
     reopened = suitable_types(claim.requirements, map(_reopened, allowed))
     if isinstance(found, LaunchRefused) or isinstance(choose(claim, reopened, strict_min_values=False), FleetChoice):
         return found
-    return LaunchRefused(reason=FILTERED, message="no instance type on offer has what the NodeClaim requires")
+    return NOTHING_SUITS
 
 
 def _reopened(each: OfferedType) -> OfferedType:

@@ -20,10 +20,9 @@ from dovetail.model.pods import Expression
 from dovetail.model.scheduling.requirements import RequirementSet, conflicts, from_expressions
 from dovetail.model.values.resources import Resources, fits, subtract
 from dovetail.placement.min_values import minima_of, shortest_prefix
-from dovetail.ports.cloud import LaunchRefused, NoCapacity
+from dovetail.ports.cloud import FILTERED, LaunchRefused, NoCapacity
 
 MOST_TYPES: Final = 60  # what CreateFleet takes well (AWS-81)
-FILTERED: Final = "InstanceTypeFilteringFailed"  # upstream's reason
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,14 +16,20 @@ from dovetail.adapters.simulator.calls import Calls
 from dovetail.adapters.simulator.cloud import instances, shortages
 from dovetail.adapters.simulator.cloud.catalogue import WorldCatalogue, read_catalogue
 from dovetail.adapters.simulator.cloud.instances import InstanceRow, LaunchCall
-from dovetail.adapters.simulator.cloud.launch_requests import EmbeddedLaunch, as_text, from_text, launch_request_for
+from dovetail.adapters.simulator.cloud.launch_requests import (
+    EmbeddedLaunch,
+    as_text,
+    from_text,
+    launch_request_for,
+    suitable,
+)
 from dovetail.adapters.simulator.cloud.node_classes import read_class
 from dovetail.adapters.simulator.ledger import Entry, append
 from dovetail.adapters.simulator.settings import read_settings
 from dovetail.model import names
 from dovetail.model.nodes import NodeClaim
 from dovetail.model.scheduling.taints import Taint
-from dovetail.ports.cloud import ClassNotReady, Instance, LaunchRefused, NoCapacity, Prepared
+from dovetail.ports.cloud import NOTHING_SUITS, ClassNotReady, Instance, LaunchRefused, NoCapacity, Prepared
 from dovetail.ports.failures import Refused
 
 T = TypeVar("T")
@@ -145,7 +151,10 @@ def _prepared(
         return ClassNotReady(message=f"{claim.node_class.kind} {claim.node_class.name} is missing or being deleted")
     if node_class.state.ready != "True":
         return ClassNotReady(message=f"{claim.node_class.kind} {claim.node_class.name}: {node_class.state.message}")
-    request = launch_request_for(claim, node_class, read_catalogue(connection), shortages.known(connection, now))
+    on_offer = suitable(claim, node_class, read_catalogue(connection))
+    if not on_offer:
+        return NOTHING_SUITS
+    request = launch_request_for(claim, node_class, on_offer, shortages.known(connection, now))
     if not request.pools:
         return NoCapacity(message="no instance type that the claim allows is available")
     how = claim.annotations.get(names.IMAGE)

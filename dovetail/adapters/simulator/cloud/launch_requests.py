@@ -55,11 +55,11 @@ def from_text(text: str) -> EmbeddedLaunch:
 
 
 def launch_request_for(
-    claim: NodeClaim, node_class: NodeClass, catalogue: WorldCatalogue, short: Iterable[CapacityPool]
+    claim: NodeClaim, node_class: NodeClass, on_offer: Iterable[SimulatedOffering], short: Iterable[CapacityPool]
 ) -> EmbeddedLaunch:
-    """The cheapest offerings for a claim without a known shortage; none if nothing fits."""
+    """The cheapest of the suitable offerings without a known shortage; none if all are short."""
     missing = frozenset(short)
-    pools = [each.pool for each in suitable(claim, node_class, catalogue) if each.pool not in missing]
+    pools = [each.pool for each in on_offer if each.pool not in missing]
     return EmbeddedLaunch(
         node_class=node_class.name,
         stamps=node_class.stamps,
