@@ -35,7 +35,8 @@ class UnusedLaunches:
 
     async def remember(self, claim: NodeClaim) -> None:
         """Remember the launch where it was made within the hour and was of no use."""
-        if not claim.provider_id or not planned_pods(claim) or self.now() - claim.created > REMEMBERED_SECONDS:
+        planned = planned_pods(claim) or names.PLANNED_BUFFERS in claim.annotations
+        if not claim.provider_id or not planned or self.now() - claim.created > REMEMBERED_SECONDS:
             return
         try:
             snapshot = self.view.snapshot()

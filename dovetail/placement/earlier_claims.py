@@ -81,12 +81,13 @@ def earlier_claims(
     useless = _useless_to_buffers(snapshot, pods, on_node, takes) if most else Counter[str]()
     if not claims and not ended and not useless:
         return EarlierClaims()
+    lost = _lost_to_buffers(snapshot, pods, ended)
     awaited: dict[str, str] = {}
     exhausted: dict[str, str] = {}
     for uid, pod in asking.items():
-        if useless and is_virtual(pod):
-            if (count := useless[buffer_uid(pod)]) >= most:
-                exhausted[uid] = _exhausted_buffer(count)
+        if is_virtual(pod):
+            if most and (why := _exhausted_buffer(useless[buffer_uid(pod)], lost[buffer_uid(pod)], most)):
+                exhausted[uid] = why
             continue
         made = claims.get(uid, [])
         own = [c for c in made if not _has_lost_its_room(snapshot, c, pod, on_node, takes)]
@@ -111,11 +112,30 @@ def _exhausted(made: int, taken: int) -> str:
     )
 
 
-def _exhausted_buffer(made: int) -> str:
-    return (
-        f"{made} nodes that were made for it within an hour stand empty and take none of its pods, so no further one "
-        "is made: what its pods ask for and what the nodes have do not agree"
-    )
+def _exhausted_buffer(useless: int, lost: int, most: int) -> str:
+    """Why it gets no further node; empty if it may."""
+    if useless >= most:
+        return (
+            f"{useless} nodes that were made for it within an hour stand empty and take none of its pods, so no "
+            "further one is made: what its pods ask for and what the nodes have do not agree"
+        )
+    if lost >= most:
+        return (
+            f"{lost} nodes that were made for it within an hour never joined, and none has, so no further one is made"
+        )
+    return ""
+
+
+def _lost_to_buffers(snapshot: Snapshot, pods: Iterable[Pod], ended: Counter[str]) -> Counter[str]:
+    """How many claims for each buffer have ended within the hour because their nodes never joined, by the buffer's UID;
+    none where a node of it has come up."""
+    asking = {buffer_uid(pod) for pod in pods if is_virtual(pod)} if ended else set[str]()
+    found = Counter({uid: ended[pod_mark(uid)] for uid in asking})
+    for claim in snapshot.claims.values() if any(found.values()) else ():
+        if up_for(claim, snapshot.now) is not None:
+            for uid in planned_for(claim.annotations.get(names.PLANNED_BUFFERS, "")):
+                found.pop(uid, None)
+    return found
 
 
 def _useless_to_buffers(
@@ -261,11 +281,20 @@ def launch_in_vain(claim: NodeClaim, pods: Mapping[str, Pod], now: float) -> Unu
     """What its NodePool remembers of a claim that ends; None if it was of use. Its pods are named only if they could
     have reached its node."""
     pending = left_pending(claim, pods)
-    if not pending:
+    buffers = _buffers_in_vain(claim)
+    if not pending and not buffers:
         return None
     came_up = claim.is_true(names.INITIALIZED_CONDITION) or lacks_what_pods_ask_for(claim)
     whose = whose_pods([pods[uid] for uid in pending]) if came_up else None
-    return unused_launch(claim.name, now, pending if had_its_chance(claim) else (), whose)
+    return unused_launch(claim.name, now, (*(pending if had_its_chance(claim) else ()), *buffers), whose)
+
+
+def _buffers_in_vain(claim: NodeClaim) -> tuple[str, ...]:
+    """The UIDs of the buffers that it was made for, if its node had its time and never joined."""
+    joined = claim.is_true(names.INITIALIZED_CONDITION) or lacks_what_pods_ask_for(claim)
+    if joined or names.OWNER in claim.annotations or not had_its_chance(claim):
+        return ()
+    return tuple(planned_for(claim.annotations.get(names.PLANNED_BUFFERS, "")))
 
 
 def used_claims(snapshot: Snapshot, on_node: Mapping[str, Iterable[Pod]]) -> frozenset[str]:

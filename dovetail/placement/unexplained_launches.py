@@ -81,11 +81,12 @@ def _standing(snapshot: Snapshot, on_node: Mapping[str, Sequence[Pod]], well_kno
 
 
 def _recent(snapshot: Snapshot) -> Iterator[NodeClaim]:
-    """The claims that were made for pods within the hour, since their pools were last resumed, by age."""
+    """The claims that were made for pods or buffers within the hour, since their pools were last resumed, by age."""
     since = {n: max(snapshot.now - REMEMBERED_SECONDS, resumed_at(p)) for n, p in snapshot.pools.items()}
     for claim in sorted(snapshot.claims.values(), key=attrgetter("created", "name")):
         begun = since.get(claim.labels.get(names.NODE_POOL, ""))
-        if begun is not None and claim.created >= begun and claim.annotations.get(names.PLANNED_PODS):
+        planned = names.PLANNED_PODS in claim.annotations or names.PLANNED_BUFFERS in claim.annotations
+        if begun is not None and claim.created >= begun and planned:
             yield claim
 
 

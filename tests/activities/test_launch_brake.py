@@ -9,7 +9,7 @@ import pytest
 from dovetail.activities.provisioning.launch_brake import LaunchBrake
 from dovetail.activities.termination.unused_launches import UnusedLaunches
 from dovetail.model import names
-from dovetail.model.nodes import NodeClaim
+from dovetail.model.nodes import Condition, NodeClaim
 from dovetail.model.pods import Pod
 from dovetail.model.pools import NodePool
 from dovetail.model.snapshot import Snapshot
@@ -73,6 +73,17 @@ async def test_a_claim_that_was_of_use_or_never_launched_or_is_old_is_not_rememb
     assert await remembered(a_claim("c", *drained), []) == []
     assert await remembered(a_claim("c", pod, provider_id=""), [pod]) == []
     assert await remembered(a_claim("c", pod), [pod], now=NOW + 4000.0) == []
+
+
+async def test_a_node_for_a_buffer_that_never_joined_is_remembered() -> None:
+    """PLQ-32: every quarter of an hour another one followed, without end."""
+    claim = replace(a_claim("c"), created=NOW - 900.0, annotations={names.PLANNED_BUFFERS: "buffer-spare=3"})
+    given_up = replace(claim, deleting_since=NOW)
+    up = replace(given_up, conditions=(Condition(type=names.INITIALIZED_CONDITION, status="True", changed=NOW - 60),))
+
+    assert await remembered(given_up, []) == ["c"]
+    assert await remembered(replace(given_up, deleting_since=NOW - 800.0), []) == []  # a person's
+    assert await remembered(up, []) == []
 
 
 async def test_a_claim_whose_pool_cannot_be_written_ends_all_the_same() -> None:

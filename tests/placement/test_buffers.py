@@ -27,8 +27,9 @@ from dovetail.placement.buffers.virtual_pods import (
     virtual_pods,
 )
 from dovetail.placement.proposals import proposed_nodes
+from dovetail.rules.brake.unused_launches import remembered_text, unused_launch
 from tests.placement.buffer_worlds import DEPLOYMENT, a_buffer, a_source, a_template, with_buffers
-from tests.placement.builders import NOW, a_node, a_pod, a_snapshot, an_index, groups, placed
+from tests.placement.builders import NOW, a_node, a_pod, a_pool, a_snapshot, an_index, groups, placed
 
 
 def asked_for(of: int = 0, **fields: Any) -> int:
@@ -322,6 +323,33 @@ def test_a_buffer_goes_on_where_its_nodes_prove_nothing(of_second: dict[str, Any
     pairs = [a_node_made_for_the_buffer("n1"), a_node_made_for_the_buffer("n2", **of_second)]
 
     assert len(placed(a_snapshot(pods, pairs, **with_buffers(a_buffer(replicas=1)))).new) == 1
+
+
+def never_joined(*claims: str) -> dict[str, Any]:
+    """A pool that remembers these claims for the buffer, which ended a moment ago."""
+    known = [unused_launch(claim, NOW - 1.0, ["buffer-spare"]) for claim in claims]
+    text = remembered_text(known[:-1], known[-1])
+    return {"pools": [replace(a_pool(), annotations={names.UNUSED_LAUNCHES: text})]}
+
+
+def test_a_buffer_whose_nodes_never_join_gets_no_third_one_within_the_hour_and_its_status_says_why() -> None:
+    """PLQ-32."""
+    asking = with_buffers(a_buffer(replicas=1))
+    held = a_snapshot(**asking, **never_joined("c1", "c2"))
+
+    assert len(placed(a_snapshot(**asking, **never_joined("c1"))).new) == 1
+    assert placed(held).new == ()
+    assert why_held(placed(held))["default/spare"].startswith(
+        "2 nodes that were made for it within an hour never joined"
+    )
+
+
+def test_a_buffer_of_which_a_node_has_come_up_gets_another_for_those_that_never_joined() -> None:
+    """PLQ-32: two of a hundred say nothing of the others."""
+    pair = a_node_made_for_the_buffer("n1", taints=())
+    world = a_snapshot(nodes=[pair], **with_buffers(a_buffer(replicas=9)), **never_joined("c1", "c2"))
+
+    assert placed(world).new
 
 
 def test_the_nodes_of_a_large_buffer_are_full_and_prove_nothing() -> None:
