@@ -57,7 +57,7 @@ class Stream:
         self._version = 0  # to continue from; 0: list first
         self._delay = _DELAYS.first
         self._opened_at: float | None = None  # of the last stream that was open, until one has expired
-        self._told_at = 0.0  # when a list or an event last came
+        self._news_at = 0.0  # when a list or an event last came
         self._went_back = False  # the server has, since the last list
         self._in_vain = 0  # streams in a row that were opened, did not last and brought nothing
 
@@ -116,7 +116,7 @@ class Stream:
             for raw in page.items:
                 listing.add(raw, version)
         listing.finish(version)
-        self._told_at, self._went_back = asyncio.get_running_loop().time(), False
+        self._news_at, self._went_back = asyncio.get_running_loop().time(), False
         return version
 
     async def _watch(self) -> None:
@@ -140,7 +140,7 @@ class Stream:
                         self._take(line)
             finally:
                 lasting.cancel()
-                if self._told_at < opened_at and loop.time() - self._told_at > 0.9 * SILENCE_SECONDS:
+                if self._news_at < opened_at and loop.time() - self._news_at > 0.9 * SILENCE_SECONDS:
                     self._version = 0  # a server sends bookmarks: what is between us may let nothing through
 
     def _is_a_watch(self) -> None:
@@ -163,7 +163,7 @@ class Stream:
         if version < self._version:
             self._went_back = True
             raise Expired(self._kind.name, f"the server went back from version {self._version} to {version}")
-        self._version, self._told_at = version, asyncio.get_running_loop().time()
+        self._version, self._news_at = version, asyncio.get_running_loop().time()
         self._is_a_watch()
         self.health.heard()
         if kind == "BOOKMARK":
