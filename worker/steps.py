@@ -19,6 +19,7 @@ from dovetail.activities.disruption.delete_claim import DeleteClaims
 from dovetail.activities.disruption.deletion_cost_writer import DeletionCostWriter
 from dovetail.activities.disruption.dropped_plans import DroppedPlans
 from dovetail.activities.disruption.give_back import GiveBack
+from dovetail.activities.disruption.live_budgets import LiveBudgets
 from dovetail.activities.disruption.mark_and_unmark_nodes import MarkAndUnmarkNodes, MarkPorts
 from dovetail.activities.disruption.places import Places
 from dovetail.activities.disruption.publish_notices import PublishNotices
@@ -237,6 +238,7 @@ class Wiring:
             lookups=w.view,
             pauses=pauses,
             places=Places(w.pools, pauses, now),
+            budgets=LiveBudgets(partial(w.view.snapshot, NODES_AND_CLAIMS), w.claims, w.nodes, now),
             mover=self.mover,
         )
         join = JoinPorts(lookups=w.view, claims=w.claims, nodes=w.nodes, places=self.places)

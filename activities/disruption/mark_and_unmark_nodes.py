@@ -5,13 +5,14 @@ DisruptionReason. Once the node is tainted, it and its pods are read live: if a 
 is taken off again. Each part recognises what is already done.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Final
 
 from temporalio import activity
 
+from dovetail.activities.disruption.live_budgets import LiveBudgets
 from dovetail.activities.disruption.places import Places, takes_places, without_own
 from dovetail.activities.disruption.superseded import HELD_UP_SECONDS, SchedulerRuns
 from dovetail.activities.shared.every_step.heartbeats import keep, kept
@@ -63,6 +64,7 @@ class MarkPorts:
     lookups: ClusterLookups  # saves reads before a write
     pauses: LivePauses | None = None  # None: nothing can be paused
     places: Places | None = None  # of rates; None: there are none
+    budgets: LiveBudgets | None = None  # None: nothing is counted again
     mover: Mover | None = None  # takes moves back; None: no pod is moved by a roll-out
 
 
@@ -72,13 +74,20 @@ class MarkAndUnmarkNodes:
     def __init__(self, ports: MarkPorts, now: Callable[[], float]) -> None:
         self.claims, self.nodes, self.pods = ports.claims, ports.nodes, ports.pods
         self.lookups, self.pauses, self.mover, self.now = ports.lookups, ports.pauses, ports.mover, now
-        self.places = ports.places
+        self.places, self.budgets = ports.places, ports.budgets
         self._schedulers = SchedulerRuns()
 
     @activity.defn
     async def mark_nodes(self, request: MarkRequest) -> MarkOutcome:
         """Mark each target, several side by side; a target that is refused stays unchanged. A retry leaves alone what
         is marked."""
+        try:
+            return await self._mark_all(request)
+        finally:
+            if self.budgets is not None:
+                self.budgets.end(request.command.targets)
+
+    async def _mark_all(self, request: MarkRequest) -> MarkOutcome:
         targets, before = request.command.targets, kept()
         marks = _Marks(asked={target.pool: self.now() for target in targets})
         why_not = await self._why_not(request, [target for target in targets if target.claim not in before])
@@ -116,10 +125,26 @@ class MarkAndUnmarkNodes:
         saids = {pool: without_own(await self._said(pool, request), request.owner, cause, targets) for pool in pools}
         holds = {pool: self._why_held(said, command) for pool, said in saids.items()}
         held = {target.claim: why for target in targets if (why := holds[target.pool])}
+        if replaced and held:
+            return held
+        held |= await self._over_budget(request, saids, [target for target in targets if target.claim not in held])
         if self.places is None or (replaced and held):
             return held
         free = [target for target in targets if target.claim not in held and takes_places(saids[target.pool], cause)]
         return {**held, **await self.places.take(request.owner, cause, free, whole=replaced)}
+
+    async def _over_budget(
+        self, request: MarkRequest, saids: Mapping[str, Said], targets: Sequence[Target]
+    ) -> dict[str, str]:
+        """Why budgets let no more nodes go now, by claim; what a person asks for at once waits for none."""
+        command, found = request.command, dict[str, str]()
+        if self.budgets is None or self._cause(command) is Cause.REQUESTED_NOW:
+            return found
+        for name, said in saids.items():
+            ours = [target for target in targets if target.pool == name]
+            if said.pool is not None and ours:
+                found |= await self.budgets.take(said.pool, command.reason, ours, whole=bool(command.replacements))
+        return found
 
     async def _held_since(self, request: MarkRequest, target: Target, marks: "_Marks") -> str:
         """Why people forbid it by now, if the marks before this one took a while."""
@@ -135,8 +160,11 @@ class MarkAndUnmarkNodes:
 
     def _why_held(self, said: Said, command: DisruptionCommand) -> str:
         """Why no node of the pool may begin to leave for that, by what people say and by its budgets."""
-        hold = hold_of(said, self._cause(command), replaced=bool(command.replacements))
-        return hold.message if hold is not None else why_closed(said.pool, command.reason, said.now)
+        cause = self._cause(command)
+        hold = hold_of(said, cause, replaced=bool(command.replacements))
+        if hold is not None:
+            return hold.message
+        return "" if cause is Cause.REQUESTED_NOW else why_closed(said.pool, command.reason, said.now)
 
     async def _said(self, pool: str, request: MarkRequest) -> Said:
         """Everything that people say about the pool now, and the steps of roll-outs that the decision was based on."""

@@ -1,30 +1,82 @@
-"""Whether a node that was just marked is still as the decision saw it.
+"""Whether budgets let a node go that is to be marked, and whether one that was just marked is as the decision saw it.
 
 Between the decision and the taint the kube-scheduler may have bound a pod; after the taint it cannot. Anything
 unexpected removes the mark again.
 """
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
 
 from dovetail.disruption.budgets.budgets import judge_budgets, limit_for
 from dovetail.messages.plans import Target
-from dovetail.model.names import DO_NOT_DISRUPT
+from dovetail.model.names import DO_NOT_DISRUPT, INITIALIZED, INSTANCE_TERMINATING, NODE_POOL, OWNER, READY
 from dovetail.model.nodes import Node, NodeClaim
 from dovetail.model.objects.judging import Judging, Unjudged
 from dovetail.model.objects.pod_rules import is_protected, is_reschedulable, is_terminal, protection
 from dovetail.model.pods import Pod
 from dovetail.model.pools import NodePool
 from dovetail.model.reasons.disruption_reasons import DisruptionReason
+from dovetail.model.snapshot import Snapshot
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BudgetCount:
+    """What a pool's budgets let go, and what is going. `busy`: the claims of nodes that are leaving or not ready,
+    without those that are asked for."""
+
+    pool: NodePool
+    reason: str
+    nodes: int
+    busy: tuple[NodeClaim, ...]
+    now: float
+
+    @property
+    def left(self) -> int:
+        """How many more may go."""
+        return max(0, self._allowed - len(self.busy))
+
+    @property
+    def says(self) -> str:
+        """Why no more may go."""
+        field, allowed = f"spec.disruption.budgets of NodePool {self.pool.name}", self._allowed
+        if allowed <= 0:
+            return f"{field} lets no node go for {self.reason}"
+        return (
+            f"{field} lets {allowed} of {self.nodes} nodes go at once for {self.reason}, and {len(self.busy)} are "
+            "leaving or not ready"
+        )
+
+    @property
+    def _allowed(self) -> int:
+        budget = next((known.budget for known in DisruptionReason if known == self.reason), self.reason)
+        return limit_for(judge_budgets(self.pool.disruption.budgets, self.now), budget, self.nodes).allowed
 
 
 def why_closed(pool: NodePool | None, reason: str, now: float) -> str:
-    """Why the pool's budgets, as they are now, let not a single node go for that reason; empty where they let one. Of
-    several nodes that the decision counted none is counted again."""
+    """Why the pool's budgets, as they are now, let not a single node go for that reason; empty where they let one."""
     if pool is None:
         return ""
-    budget = next((known.budget for known in DisruptionReason if known == reason), reason)
-    limit = limit_for(judge_budgets(pool.disruption.budgets, now), budget, 1)
-    return "" if limit.allowed > 0 else f"spec.disruption.budgets of NodePool {pool.name} lets no node go for {reason}"
+    count = BudgetCount(pool=pool, reason=reason, nodes=1, busy=(), now=now)
+    return "" if count.left else count.says
+
+
+def nodes_counted(snapshot: Snapshot, pool: str, going: Collection[str]) -> list[tuple[NodeClaim, Node | None]]:
+    """The pool's nodes as its budgets count them (DIS-50). `going`: the UIDs of the claims that are asked for."""
+    ours = [claim for claim in snapshot.claims.values() if claim.labels.get(NODE_POOL) == pool]
+    pairs = [(claim, snapshot.pairing.node_of(claim)) for claim in ours]
+    return [(claim, node) for claim, node in pairs if claim.uid in going or _is_counted(claim, node)]
+
+
+def _is_counted(claim: NodeClaim, node: Node | None) -> bool:
+    if node is None or claim.is_rebooting or claim.is_true(INSTANCE_TERMINATING):
+        return False
+    return node.labels.get(INITIALIZED) == "true"
+
+
+def is_busy(claim: NodeClaim, node: Node | None) -> bool:
+    """Whether its node is leaving or not ready (DIS-49)."""
+    ready = node.condition(READY) if node is not None else None
+    return claim.deleting_since is not None or OWNER in claim.annotations or ready is None or ready.status != "True"
 
 
 def why_not_now(claim: NodeClaim, node: Node, pods: Iterable[Pod], target: Target, now: float) -> str:

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 from temporalio import workflow
 from temporalio.client import Client
-from temporalio.common import RetryPolicy
+from temporalio.common import RetryPolicy, WorkflowIDConflictPolicy
 from temporalio.exceptions import ActivityError, ChildWorkflowError
 from temporalio.worker import (
     Interceptor,
@@ -56,6 +56,7 @@ from dovetail.messages.workflow_ids import (
     claim_owner_id,
     disruption_id,
     node_owner_id,
+    scheduler_id,
     task_queue,
 )
 from dovetail.messages.workflow_types import DISRUPT_NODES, TERMINATE_NODE
@@ -380,6 +381,39 @@ async def test_no_stranger_s_step_touches_what_stands(stage: Stage) -> None:
     assert records(stage) == before, (said, begun)
     assert all("refused: OtherCluster" in one or "not registered" in one for one in said[0]), said[0]
     assert len(begun) == 6 and all("'refused'" in one and "was begun by" in one for one in begun), begun
+
+
+async def test_who_takes_the_scheduler_s_id_disrupts_no_more_nodes_than_the_budgets_let_go(stage: Stage) -> None:
+    """DIS-141."""
+    stage.start_worker()
+    stage.apply_pool(budgets=[{"nodes": "1"}])
+    stage.deploy(3)
+    await stage.until(lambda: stage.running_pods() == 3 and stage.initialised(3), 90, "the pods run")
+    system, client, ours = (
+        stage.world.get("Namespace", "kube-system"),
+        await stage.client(),
+        task_queue(stage.cluster, "control"),
+    )
+    assert system is not None
+    uid = str(system["metadata"]["uid"])
+    disruptions = [
+        (disruption_id(stage.cluster, at.node), replace(forged_disruptions(at)[0], plan_id=at.node))
+        for at in (standing(stage, claim) for claim in stage.claims())
+    ]
+
+    async with Worker(client, task_queue="strangers", workflows=[StrangerParent], interceptors=[Headers(uid)]):
+        ends: list[str] = await client_of(client, uid).execute_workflow(
+            "StrangerParent",
+            args=[ours, DISRUPT_NODES, disruptions],
+            id=scheduler_id(stage.cluster),
+            id_conflict_policy=WorkflowIDConflictPolicy.TERMINATE_EXISTING,
+            task_queue="strangers",
+            execution_timeout=timedelta(seconds=PATIENCE),
+            result_type=list[str],
+        )
+
+    refused = [end for end in ends if "lets 1 of 3 nodes go at once for Drifted" in end]
+    assert len(refused) == 2 and sum("'done'" in end for end in ends) == 1, ends
 
 
 async def begun_by_strangers(client: Client, at: Standing, queue: str) -> list[str]:
