@@ -4,7 +4,8 @@ The question comes up whenever instance types were filtered or cut (PLC-122, PLC
 order, because consolidation needs the length of the shortest prefix that suffices.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from heapq import heapify, heappop, heappush
 
 from dovetail.model.scheduling.requirements import RequirementSet
 
@@ -34,3 +35,32 @@ def shortest_prefix(
         if not short:
             break
     return count, short
+
+
+def covering(types: Sequence[RequirementSet], wanted: RequirementSet, most: int) -> frozenset[int]:
+    """At most so many types that together have the values that all minima ask for, or as many of them as are found by
+    taking the type that brings most of what is missing, of equals the first. What a type brings only becomes less, so
+    only those that may be next are looked at again."""
+    missing, found = minima_of(wanted), {key: set[str]() for key in minima_of(wanted)}
+    values = [
+        {key: set(filter(wanted[key].has, item.values)) for key in missing if (item := requirements.get(key))}
+        for requirements in types
+    ]
+
+    def brings(number: int) -> int:
+        new = ((key, len(its - found[key])) for key, its in values[number].items())
+        return sum(min(count, max(0, missing[key] - len(found[key]))) for key, count in new)
+
+    heap = [(-brings(number), number) for number in range(len(types))]
+    heapify(heap)
+    chosen: set[int] = set()
+    while heap and heap[0][0] < 0 and len(chosen) < most:
+        known, number = heappop(heap)
+        now = -brings(number)
+        if now != known:
+            heappush(heap, (now, number))
+            continue
+        chosen.add(number)
+        for key, its in values[number].items():
+            found[key] |= its
+    return frozenset(chosen)

@@ -252,6 +252,17 @@ async def test_of_more_than_sixty_types_a_fleet_gets_those_that_its_minimum_need
     assert types_asked_for(stage) == {*known[:57], known[60], known[64], known[68]}
 
 
+async def test_several_minima_that_sixty_types_meet_together_are_met(stage: Stage) -> None:
+    """AWS-81: the cheapest that bring a new type, and after them the families that are still missing, are more."""
+    known = await with_cheap_types(stage)
+    family = replace(one_of("karpenter.k8s.aws/instance-family", *FAMILIES), min_values=len(FAMILIES))
+    kind = replace(one_of("node.kubernetes.io/instance-type", *known), min_values=58)
+
+    await stage.launched(a_claim(family, kind, on_demand(), amd64()))
+
+    assert types_asked_for(stage) == {*known[:57], known[60], known[64], known[68]}
+
+
 async def test_a_minimum_that_no_sixty_types_meet_is_a_reason_for_the_claim_and_no_shortage(stage: Stage) -> None:
     """AWS-81: as no capacity, the claim would be deleted and made again at once."""
     await with_cheap_types(stage)

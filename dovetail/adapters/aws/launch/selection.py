@@ -19,7 +19,7 @@ from dovetail.model.nodes import NodeClaim
 from dovetail.model.pods import Expression
 from dovetail.model.scheduling.requirements import RequirementSet, conflicts, from_expressions
 from dovetail.model.values.resources import Resources, fits, subtract
-from dovetail.placement.min_values import minima_of, shortest_prefix
+from dovetail.placement.min_values import covering, minima_of, shortest_prefix
 from dovetail.ports.cloud import FILTERED, LaunchRefused, NoCapacity
 
 MOST_TYPES: Final = 60  # what CreateFleet takes well (AWS-81)
@@ -135,6 +135,10 @@ def _most(options: list[LaunchOption], wanted: RequirementSet) -> list[LaunchOpt
                 values |= new
                 brings |= bool(new)
         (needed if brings else others).append(option)
+    if len(needed) > MOST_TYPES:  # fewer may do, where one brings what several minima lack
+        chosen = covering([option.sized.requirements for option in options], wanted, MOST_TYPES)
+        needed = [options[number] for number in sorted(chosen)]
+        others = [option for number, option in enumerate(options) if number not in chosen]
     return sorted((needed + others)[:MOST_TYPES], key=_rank)
 
 
