@@ -6,7 +6,7 @@ The queue is the AWS server's, read by the adapter; claims are kept in memory, w
 import json
 import time
 import uuid
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
@@ -26,6 +26,7 @@ from dovetail.messages.inputs import ClaimInput
 from dovetail.messages.interruptions import InterruptionsInput
 from dovetail.messages.workflow_ids import interruptions_id, task_queue
 from dovetail.messages.workflow_types import INTERRUPTIONS, TERMINATE_NODE
+from dovetail.messages.writes import Write
 from dovetail.model.nodes import Node, NodeClaim
 from dovetail.model.snapshot import Snapshot
 from dovetail.ports.interruptions import Interruptions as Queue
@@ -62,6 +63,9 @@ class Scene:
     def snapshot(self, reads: object = None) -> Snapshot:
         nodes: dict[str, Node] = {}
         return replace(Snapshot(now=self.world.clock), claims=dict(self.world.claims), nodes=nodes)
+
+    async def catch_up(self, writes: Sequence[Write]) -> None:
+        """Every write is seen at once."""
 
     def send(self, kind: str, instance: str, **detail: str) -> None:
         body = {"version": "0", "id": uuid.uuid4().hex, "source": "aws.ec2", "detail-type": kind}

@@ -3,23 +3,27 @@
 import asyncio
 import logging
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import NamedTuple
 
 from temporalio import activity
 
 from dovetail.activities.interruptions.doubts import (
+    LEAST,
     TURN_SECONDS,
     Met,
     apart,
+    beyond,
     instance_of,
     is_fresh,
     is_plausible,
     met_by,
 )
-from dovetail.activities.shared.writes.claim_deletion import delete_because, hurry
+from dovetail.activities.shared.writes.claim_deletion import delete_because, hurry, take_back, write_ending
 from dovetail.activities.shared.writes.revisions import revise_claim
 from dovetail.lifecycle.unfinished import reference
 from dovetail.messages.interruptions import Answered, Interruption, Warned
+from dovetail.messages.writes import claim_write
 from dovetail.model import names
 from dovetail.model.nodes import NodeClaim
 from dovetail.model.objects.watched_kinds import CLAIMS
@@ -36,6 +40,7 @@ from dovetail.telemetry.metrics.ours.outcomes import not_borne_out
 READS = CLAIMS  # a warning leaves two minutes: nothing else is waited for
 AGAIN_SECONDS = 5.0
 CONFIRM_SECONDS = 5.0
+SEEN_SECONDS = 2.0  # within which a cache shows what was written a moment ago
 
 _log = logging.getLogger(__name__)
 
@@ -78,6 +83,9 @@ class AnswerInterruptions:
         for each in sure:
             if each.ends_claim and is_plausible(each, now):
                 self._believed.setdefault(each.claim.uid, now)
+        late = await self._beyond([each for each in sure if each.ends_claim and is_plausible(each, now)])
+        doubted += [each for each in sure if each.claim.uid in late]
+        sure = [each for each in sure if each.claim.uid not in late]
         both = await asyncio.gather(self._each(sure), self._borne_out(doubted), return_exceptions=True)
         outcomes: list[Outcome] = []
         for found in both:
@@ -85,6 +93,26 @@ class AnswerInterruptions:
                 raise found
             outcomes += found
         return tuple(_answered(each, [one for one in outcomes if one.met.warning is each]) for each in interruptions)
+
+    async def _beyond(self, ends: Sequence[Met]) -> set[str]:
+        """The UIDs of the claims that are not believed in this turn because other workers have believed as many as may
+        go. Each says on its claims what ends them, and counts once it sees that; a cache that does not show it in time
+        holds up no answer."""
+        if not ends or len(self._believed) <= LEAST:
+            return set()
+        known = {each.claim.uid: (each.claim, OF_REASONS[each.warning.reason]) for each in ends}
+        written = await asyncio.gather(*[write_ending(self.claims, *one) for one in known.values()])
+        mine = {claim.uid: claim for claim in written if claim is not None}
+        with suppress(NotSeenYet, TimeoutError):
+            async with asyncio.timeout(SEEN_SECONDS):
+                await self.view.catch_up([claim_write(claim) for claim in mine.values()])
+        fleet = [claim for claim in self.view.snapshot(READS).claims.values() if claim.provider_id]
+        versions = {uid: int(claim.resource_version) for uid, claim in mine.items()}
+        late = beyond(fleet, versions, self._believed, self.now())
+        for uid in late:
+            self._believed.pop(uid, None)
+        await asyncio.gather(*[take_back(self.claims, mine[uid]) for uid in late])
+        return late
 
     async def _borne_out(self, doubted: Sequence[Met]) -> list[Outcome]:
         """The warnings that the cloud confirms. The rest is tried again while it is fresh, and then dropped."""

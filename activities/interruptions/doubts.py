@@ -6,7 +6,7 @@ but only for instances of that capacity type, while it is fresh, and for a limit
 wait for their turn, or for the cloud's confirmation.
 """
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from dovetail.messages.interruptions import TAKEN_BACK, Interruption, Warned
@@ -91,6 +91,20 @@ def _room(fleet: Collection[NodeClaim], believed: Collection[str], now: float) -
     """How many more may be believed now. What other workers have believed is counted on the claims."""
     gone = {claim.uid for claim in fleet if _has_just_gone(claim, now)}
     return max(LEAST, len(fleet) // _SHARE) - len(gone.union(believed))
+
+
+def beyond(fleet: Collection[NodeClaim], mine: Mapping[str, int], believed: Collection[str], now: float) -> set[str]:
+    """Which of my claims others came before. `fleet`: all claims, with the reasons of their deletion up to my last;
+    `mine`: at which version each of mine was given its reason, by UID. All workers find the same order."""
+    gone = {claim.uid for claim in fleet if _has_just_gone(claim, now)}
+    gone |= set(believed) - {claim.uid for claim in fleet}
+    room = max(0, max(LEAST, len(fleet) // _SHARE) - len(gone))
+    marks = [(mine.get(claim.uid, int(claim.resource_version or 0)), claim.uid) for claim in fleet if _is_to_go(claim)]
+    return {uid for _, uid in sorted(marks)[room:] if uid in mine}
+
+
+def _is_to_go(claim: NodeClaim) -> bool:
+    return claim.deleting_since is None and claim.annotations.get(ENDED_BECAUSE, "") in _ENDINGS
 
 
 def _has_just_gone(claim: NodeClaim, now: float) -> bool:

@@ -15,6 +15,7 @@ from dovetail.activities.interruptions.tell_interruptions import InterruptionNot
 from dovetail.activities.interruptions.watch_interruptions import InstanceChecks
 from dovetail.background.supervised import stop, supervised, task_troubles
 from dovetail.messages.interruptions import Answered, Interruption, InterruptionReason, Warned
+from dovetail.messages.writes import Write
 from dovetail.model import names
 from dovetail.model.nodes import Condition, Node, NodeClaim, NodeClassRef
 from dovetail.model.reasons.endings import OF_REASONS
@@ -190,7 +191,7 @@ class Fleet(World):
 
     def __init__(self, size: int, capacity: str = names.CAPACITY_SPOT) -> None:
         super().__init__(labels={names.CAPACITY_TYPE: capacity})
-        self.truth, self.moment = frozenset(), NOW
+        self.truth, self.moment, self.version = frozenset(), NOW, 100
         claims = {
             f"c-{n:03}": replace(self.claim, name=f"c-{n:03}", uid=f"u{n}", provider_id=f"aws:///z/i-{n:03}")
             for n in range(size)
@@ -198,7 +199,8 @@ class Fleet(World):
         self.snapshot_now = replace(self.snapshot_now, claims=claims)
 
     def _change(self, name: str, **change: Any) -> NodeClaim:
-        changed = replace(self.snapshot_now.claims[name], **change)
+        self.version += 1
+        changed = replace(self.snapshot_now.claims[name], resource_version=str(self.version), **change)
         self.snapshot_now = replace(self.snapshot_now, claims={**self.snapshot_now.claims, name: changed})
         return changed
 
@@ -206,7 +208,11 @@ class Fleet(World):
         return self.snapshot_now.claims[name]
 
     async def patch(self, claim: NodeClaim, change: MetadataChange) -> NodeClaim | None:
-        return self._change(claim.name, annotations={**claim.annotations, **change.annotations})
+        kept = {key: text for key, text in {**claim.annotations, **change.annotations}.items() if text is not None}
+        return self._change(claim.name, annotations=kept)
+
+    async def catch_up(self, writes: Sequence[Write]) -> None:
+        assert all(write.version <= self.version for write in writes)
 
     async def delete(self, name: str, uid: str) -> int:
         self._change(name, deleting_since=self.moment)
@@ -327,6 +333,40 @@ async def test_answers_side_by_side_take_back_no_more_than_one_nor_do_claims_tha
     assert await all_of_them() == 12
     world.moment = NOW + 20
     assert await all_of_them() == 12 + 48 // 5
+
+
+class Behind:
+    """The view of one worker, which shows what others have done once it has seen a write of its own; or never."""
+
+    def __init__(self, world: Fleet, broken: bool = False) -> None:
+        self.world, self.seen, self.broken = world, world.snapshot_now, broken
+
+    def snapshot(self, reads: object = None) -> Snapshot:
+        return self.seen
+
+    async def catch_up(self, writes: Sequence[Write]) -> None:
+        await asyncio.sleep(0.001)
+        if self.broken:
+            raise NotSeenYet("cluster view", "not seen within 10 s")
+        self.seen = self.world.snapshot_now
+
+
+@pytest.mark.parametrize(("broken", "go"), [(False, 12), (True, 24)])
+async def test_workers_that_do_not_see_each_other_yet_take_back_no_more_than_one_would(broken: bool, go: int) -> None:
+    """AWS-192: unless a cache does not come: two minutes are all that there is."""
+    world = Fleet(60)
+    warnings = [a_warning("spot_interrupted", f"i-{n:03}") for n in range(60)]
+    workers = [AnswerInterruptions(Behind(world, broken), world, world, lambda: world.moment) for _ in range(2)]  # type: ignore[arg-type]
+
+    await asyncio.gather(
+        workers[0].answer_interruptions(tuple(warnings[:30])),
+        workers[1].answer_interruptions(tuple(warnings[30:])),
+        return_exceptions=True,
+    )
+
+    assert len(deleted_of(world)) == go
+    stays = [claim for claim in world.snapshot_now.claims.values() if claim.deleting_since is None]
+    assert not any(names.ENDED_BECAUSE in claim.annotations for claim in stays)  # nor is anything left on the others
 
 
 async def test_a_mass_that_the_cloud_bears_out_goes_at_once() -> None:

@@ -31,8 +31,13 @@ async def delete_because(claims: NodeClaims, claim: NodeClaim, ending: Ending, w
         return await delete_claim(claims, reference(claim))
     except Failure:
         with suppress(Failure):  # the first failure is raised
-            await revise_claim(claims, written or claim, _without_ending)
+            await take_back(claims, written or claim)
         raise
+
+
+async def take_back(claims: NodeClaims, claim: NodeClaim) -> None:
+    """Take off the reason of a deletion that does not happen after all."""
+    await revise_claim(claims, claim, _without_ending)
 
 
 def _without_ending(claim: NodeClaim) -> MetadataChange | None:
@@ -60,6 +65,9 @@ async def write_ending(claims: NodeClaims, claim: NodeClaim, ending: Ending, wor
     def why(found: NodeClaim) -> MetadataChange | None:
         if found.deleting_since is not None or found.is_true(DISRUPTION_REASON):
             return None
-        return MetadataChange(annotations={ENDED_BECAUSE: ended_text(ending, words)})
+        text = ended_text(ending, words)
+        return (
+            None if found.annotations.get(ENDED_BECAUSE) == text else MetadataChange(annotations={ENDED_BECAUSE: text})
+        )
 
     return await revise_claim(claims, claim, why)
