@@ -9,13 +9,14 @@ from math import inf
 from typing import Final
 
 from dovetail.activities.shared.waits.side_by_side import side_by_side
-from dovetail.disruption.live_check import BudgetCount, is_busy, nodes_counted
+from dovetail.disruption.live_check import BudgetCount, claims_of_pool, is_busy
 from dovetail.messages.plans import Target
 from dovetail.model.nodes import NodeClaim
 from dovetail.model.pools import NodePool
 from dovetail.model.snapshot import Snapshot
 from dovetail.ports.objects import NodeClaims, Nodes
 
+LOOKED_SECONDS: Final = 0.5
 SEEN_SECONDS: Final = 10.0  # within which the cache shows a mark
 AT_ONCE: Final = 10
 MOST_ASKED: Final = 50  # where more are busy, the cache is believed
@@ -28,6 +29,7 @@ class LiveBudgets:
         self, fleet: Callable[[], Snapshot], claims: NodeClaims, nodes: Nodes, now: Callable[[], float]
     ) -> None:
         self.fleet, self.claims, self.nodes, self.now = fleet, claims, nodes, now
+        self._known: dict[str, tuple[float, list[tuple[NodeClaim, bool, bool]]]] = {}
         self._let: dict[str, float] = {}  # UID -> until when the cache may not show it; without end before its mark
 
     async def take(self, pool: NodePool, reason: str, targets: Sequence[Target], *, whole: bool) -> dict[str, str]:
@@ -53,10 +55,21 @@ class LiveBudgets:
         now = self.now()
         self._let = {uid: until for uid, until in self._let.items() if until > now}
         going = frozenset(target.claim_uid for target in targets)
-        counted = nodes_counted(self.fleet(), pool.name, going)
-        others = [(claim, node) for claim, node in counted if claim.uid not in going and claim.uid not in idle]
-        busy = tuple(claim for claim, node in others if claim.uid in self._let or is_busy(claim, node))
+        counted = [(claim, busy) for claim, counts, busy in self._of_pool(pool.name) if counts or claim.uid in going]
+        busy = tuple(
+            claim
+            for claim, busy in counted
+            if (busy or claim.uid in self._let) and claim.uid not in going and claim.uid not in idle
+        )
         return BudgetCount(pool=pool, reason=reason, nodes=len(counted), busy=busy, now=now)
+
+    def _of_pool(self, pool: str) -> list[tuple[NodeClaim, bool, bool]]:
+        """The claims of the pool, looked over once for the marks of a wave: 20 ms where they are 5,000."""
+        at, known = self._known.get(pool, (-inf, []))
+        if not 0.0 <= self.now() - at < LOOKED_SECONDS:
+            known = claims_of_pool(self.fleet(), pool)
+            self._known[pool] = (self.now(), known)
+        return known
 
     async def _idle(self, busy: Sequence[NodeClaim]) -> frozenset[str]:
         """Those that are not busy any more, by UID, as the API server has them. What is being marked is."""

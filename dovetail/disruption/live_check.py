@@ -4,7 +4,7 @@ Between the decision and the taint the kube-scheduler may have bound a pod; afte
 unexpected removes the mark again.
 """
 
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from dovetail.disruption.budgets.budgets import judge_budgets, limit_for
@@ -60,11 +60,11 @@ def why_closed(pool: NodePool | None, reason: str, now: float) -> str:
     return "" if count.left else count.says
 
 
-def nodes_counted(snapshot: Snapshot, pool: str, going: Collection[str]) -> list[tuple[NodeClaim, Node | None]]:
-    """The pool's nodes as its budgets count them (DIS-50). `going`: the UIDs of the claims that are asked for."""
+def claims_of_pool(snapshot: Snapshot, pool: str) -> list[tuple[NodeClaim, bool, bool]]:
+    """Each claim of the pool, whether budgets count its node (DIS-50), and whether that is busy."""
     ours = [claim for claim in snapshot.claims.values() if claim.labels.get(NODE_POOL) == pool]
     pairs = [(claim, snapshot.pairing.node_of(claim)) for claim in ours]
-    return [(claim, node) for claim, node in pairs if claim.uid in going or _is_counted(claim, node)]
+    return [(claim, _is_counted(claim, node), is_busy(claim, node)) for claim, node in pairs]
 
 
 def _is_counted(claim: NodeClaim, node: Node | None) -> bool:
