@@ -86,6 +86,8 @@ class BeginAndEndDeparture:
         nodes = await self._nodes_of(written, provider_id)
         gone = await self._instance_gone(provider_id, nodes)
         tainted = tainted_since(written, nodes, self.now())
+        if self.unused is not None:
+            await self.unused.remember_for_buffers(written)
         writes = [await self._taint_and_delete(node, ref.name, tainted=not gone) for node in nodes]
         await self._give_places_up(written, nodes)
         if nodes and not gone and (reason_of(written) == FORCEFUL or self._pods_wait(nodes)):

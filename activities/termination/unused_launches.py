@@ -1,11 +1,11 @@
-"""Writes on a NodePool that one of its claims has ended without the pods that it was made for.
+"""Writes on a NodePool that one of its claims has ended without the pods, or the room, that it was made for.
 
-That is the last thing done before the claim is gone, since only the claim names those pods. An error is only logged: no
-claim is kept for it.
+That is the last thing done before the claim is gone, since only the claim names those pods; what only its node shows is
+written as it begins to leave. An error is only logged: no claim is kept for it.
 """
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from dovetail.activities.shared.writes.pool_revisions import Annotations, revise_pool
 from dovetail.model import names
@@ -13,7 +13,7 @@ from dovetail.model.nodes import NodeClaim
 from dovetail.model.places.kept_places import planned_pods
 from dovetail.model.pools import NodePool
 from dovetail.model.snapshot import Snapshot
-from dovetail.placement.earlier_claims import launch_in_vain
+from dovetail.placement.earlier_claims import in_vain_for_buffers, launch_in_vain
 from dovetail.ports.failures import Failure
 from dovetail.ports.objects import NodePools
 from dovetail.ports.view import ClusterView
@@ -35,12 +35,21 @@ class UnusedLaunches:
 
     async def remember(self, claim: NodeClaim) -> None:
         """Remember the launch where it was made within the hour and was of no use."""
-        planned = planned_pods(claim) or names.PLANNED_BUFFERS in claim.annotations
-        if not claim.provider_id or not planned or self.now() - claim.created > REMEMBERED_SECONDS:
+        await self._remember(claim, planned_pods(claim))
+
+    async def remember_for_buffers(self, claim: NodeClaim) -> None:
+        """The same of CapacityBuffers alone, as the claim begins to leave: its node shows whether their pods fit."""
+        await self._remember(claim, ())
+
+    async def _remember(self, claim: NodeClaim, pods: Sequence[str]) -> None:
+        buffers = claim.annotations.get(names.PLANNED_BUFFERS)
+        if not claim.provider_id or not (pods or buffers) or self.now() - claim.created > REMEMBERED_SECONDS:
             return
         try:
             snapshot = self.view.snapshot()
-            if launch := launch_in_vain(claim, snapshot.pods, self.now()):
+            here = {uid: pod for uid in pods if (pod := snapshot.pods.get(uid)) is not None}
+            in_vain = in_vain_for_buffers(claim, snapshot) if buffers else {}
+            if launch := launch_in_vain(claim, here, self.now(), in_vain):
                 await self._write(snapshot, claim, launch)
         except Failure as failure:
             _log.warning(

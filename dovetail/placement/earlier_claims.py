@@ -8,8 +8,10 @@ restart forgets nothing.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from types import MappingProxyType
 from typing import Final, Literal
 
 from dovetail.model import names
@@ -21,7 +23,7 @@ from dovetail.model.scheduling.requirements import compatible, from_labels
 from dovetail.model.scheduling.taints import untolerated
 from dovetail.model.snapshot import Snapshot
 from dovetail.model.values.resources import fits, total
-from dovetail.placement.buffers.virtual_pods import buffer_uid, is_virtual, planned_for
+from dovetail.placement.buffers.virtual_pods import buffer_uid, is_virtual, planned_for, virtual_pods
 from dovetail.placement.node_terms import node_terms
 from dovetail.rules.brake.unused_launches import (
     REMEMBERED_SECONDS,
@@ -78,16 +80,15 @@ def earlier_claims(
     asking = {pod.uid: pod for pod in pods}
     claims = _by_pod(snapshot, asking)
     ended = _ended(snapshot)
-    useless = _useless_to_buffers(snapshot, pods, on_node, takes) if most else Counter[str]()
+    useless = _in_vain_for_buffers(snapshot, pods, on_node, takes) if most else {}
     if not claims and not ended and not useless:
         return EarlierClaims()
-    lost = _lost_to_buffers(snapshot, pods, ended)
     awaited: dict[str, str] = {}
     exhausted: dict[str, str] = {}
     for uid, pod in asking.items():
-        if is_virtual(pod):
-            if most and (why := _exhausted_buffer(useless[buffer_uid(pod)], lost[buffer_uid(pod)], most)):
-                exhausted[uid] = why
+        if useless and is_virtual(pod):
+            if len(made_for := useless.get(buffer_uid(pod), ())) >= most:
+                exhausted[uid] = _exhausted_buffer(snapshot, made_for)
             continue
         made = claims.get(uid, [])
         own = [c for c in made if not _has_lost_its_room(snapshot, c, pod, on_node, takes)]
@@ -112,44 +113,61 @@ def _exhausted(made: int, taken: int) -> str:
     )
 
 
-def _exhausted_buffer(useless: int, lost: int, most: int) -> str:
-    """Why it gets no further node; empty if it may."""
-    if useless >= most:
-        return (
-            f"{useless} nodes that were made for it within an hour stand empty and take none of its pods, so no "
-            "further one is made: what its pods ask for and what the nodes have do not agree"
-        )
-    if lost >= most:
-        return (
-            f"{lost} nodes that were made for it within an hour never joined, and none has, so no further one is made"
-        )
-    return ""
+def _exhausted_buffer(snapshot: Snapshot, made: Collection[str]) -> str:
+    """Why it gets no further node. `made`: the claims of those that were of no use to it."""
+    stands = "stand empty and take none of its pods"
+    if gone := sum(claim not in snapshot.claims for claim in made):
+        stands = f"were of no use to it, and {gone} of them have gone"
+    return (
+        f"{len(made)} nodes that were made for it within an hour {stands}, so no further one "
+        "is made: what its pods ask for and what the nodes have do not agree"
+    )
 
 
-def _lost_to_buffers(snapshot: Snapshot, pods: Iterable[Pod], ended: Counter[str]) -> Counter[str]:
-    """How many claims for each buffer have ended within the hour because their nodes never joined, by the buffer's UID;
-    none where a node of it has come up."""
-    asking = {buffer_uid(pod) for pod in pods if is_virtual(pod)} if ended else set[str]()
-    found = Counter({uid: ended[pod_mark(uid)] for uid in asking})
-    for claim in snapshot.claims.values() if any(found.values()) else ():
-        if up_for(claim, snapshot.now) is not None:
-            for uid in planned_for(claim.annotations.get(names.PLANNED_BUFFERS, "")):
-                found.pop(uid, None)
-    return found
-
-
-def _useless_to_buffers(
+def _in_vain_for_buffers(
     snapshot: Snapshot,
     pods: Iterable[Pod],
     on_node: Mapping[str, Sequence[Pod]],
     takes: Callable[[str, Pod], bool],
-) -> Counter[str]:
-    """How many nodes that were made for each buffer have come up within the hour, are empty and take not one of its
-    virtual pods, by the buffer's UID. Those that a person or a disruption has closed say nothing."""
+) -> dict[str, set[str]]:
+    """The claims that were made for each buffer within the hour and are of no use to it, those that have gone or are
+    leaving too, by the buffer's UID. One that never joined says nothing where another one has: a large buffer has many
+    nodes."""
     asking = {buffer_uid(pod): pod for pod in pods if is_virtual(pod)}
-    found: Counter[str] = Counter()
+    found: dict[str, set[str]] = {}
     if not asking:
         return found
+    for claim, uids in _useless_to_buffers(snapshot, asking, on_node, takes):
+        for uid in uids:
+            found.setdefault(uid, set()).add(claim.name)
+    marks, up = {pod_mark(uid): uid for uid in asking}, _buffers_with_a_node(snapshot)
+    for pool in snapshot.pools.values():
+        for launch in remembered_launches(pool, snapshot.now):
+            claim_now = snapshot.claims.get(launch.claim)
+            if claim_now is None or _is_closed(claim_now):
+                for uid in {marks[mark] for mark in marks.keys() & set(launch.pods)}:
+                    if launch.whose.owners or uid not in up:
+                        found.setdefault(uid, set()).add(launch.claim)
+    return found
+
+
+def _buffers_with_a_node(snapshot: Snapshot) -> frozenset[str]:
+    """The UIDs of the buffers of which a node has come up."""
+    made = ((claim, claim.annotations.get(names.PLANNED_BUFFERS, "")) for claim in snapshot.claims.values())
+    return frozenset(
+        uid for claim, text in made if text and up_for(claim, snapshot.now) is not None for uid in planned_for(text)
+    )
+
+
+def _useless_to_buffers(
+    snapshot: Snapshot,
+    asking: Mapping[str, Pod],
+    on_node: Mapping[str, Iterable[Pod]],
+    takes: Callable[[str, Pod], bool],
+) -> Iterator[tuple[NodeClaim, list[str]]]:
+    """The claims that were made for buffers, have come up within the hour, are empty and take not one of the virtual
+    pods, with the UIDs of those buffers. Those that a person has closed say nothing; of one that a disruption has
+    closed only its size and what else is written on it."""
     counts_again = _made_since_resumed(snapshot)
     for claim in snapshot.claims.values():
         planned = planned_for(claim.annotations.get(names.PLANNED_BUFFERS, "")).keys() & asking.keys()
@@ -157,12 +175,25 @@ def _useless_to_buffers(
         if not planned or up is None or not BINDING_SECONDS <= up <= REMEMBERED_SECONDS or not counts_again(claim):
             continue
         node = snapshot.pairing.node_of(claim)
-        if claim.deleting_since is not None or names.OWNER in claim.annotations or node is None or node.unschedulable:
+        if node is None or node.unschedulable:
             continue
-        ready = node.condition(names.READY)
-        if ready is not None and ready.status == "True" and not _is_used(on_node.get(node.name, ())):
-            found.update(uid for uid in planned if not takes(node.name, asking[uid]))
-    return found
+        ready, here = node.condition(names.READY), on_node.get(node.name, ())
+        if ready is not None and ready.status == "True" and not _is_used(here):
+            suits = partial(_would_take, node, here) if _is_closed(claim) else partial(takes, node.name)
+            if uids := sorted(uid for uid in planned if not suits(asking[uid])):
+                yield claim, uids
+
+
+def _would_take(node: Node, here: Iterable[Pod], pod: Pod) -> bool:
+    """Whether an empty node would take the pod if no disruption had closed it."""
+    node = replace(node, taints=tuple(taint for taint in node.taints if taint.key != names.DISRUPTED_TAINT))
+    present = [each.requests for each in here if is_active(each)]
+    return _suits(node, pod) and fits(total([*present, pod.requests]), node.allocatable)
+
+
+def _is_closed(claim: NodeClaim) -> bool:
+    """Whether it leaves, or is to."""
+    return claim.deleting_since is not None or names.OWNER in claim.annotations
 
 
 def _made_since_resumed(snapshot: Snapshot) -> Callable[[NodeClaim], bool]:
@@ -277,24 +308,32 @@ def lacks_what_pods_ask_for(claim: NodeClaim) -> bool:
     return condition is not None and condition.status != "True" and condition.reason in LACKING
 
 
-def launch_in_vain(claim: NodeClaim, pods: Mapping[str, Pod], now: float) -> UnusedLaunch | None:
+def launch_in_vain(
+    claim: NodeClaim, pods: Mapping[str, Pod], now: float, buffers: Mapping[str, Pod] = MappingProxyType({})
+) -> UnusedLaunch | None:
     """What its NodePool remembers of a claim that ends; None if it was of use. Its pods are named only if they could
-    have reached its node."""
+    have reached its node. `buffers`: those to which it was of no use, each with one of its virtual pods, by UID."""
     pending = left_pending(claim, pods)
-    buffers = _buffers_in_vain(claim)
     if not pending and not buffers:
         return None
     came_up = claim.is_true(names.INITIALIZED_CONDITION) or lacks_what_pods_ask_for(claim)
-    whose = whose_pods([pods[uid] for uid in pending]) if came_up else None
-    return unused_launch(claim.name, now, (*(pending if had_its_chance(claim) else ()), *buffers), whose)
+    whose = whose_pods([*(pods[uid] for uid in pending), *buffers.values()]) if came_up else None
+    return unused_launch(claim.name, now, [*(pending if had_its_chance(claim) else ()), *buffers], whose)
 
 
-def _buffers_in_vain(claim: NodeClaim) -> tuple[str, ...]:
-    """The UIDs of the buffers that it was made for, if its node had its time and never joined."""
-    joined = claim.is_true(names.INITIALIZED_CONDITION) or lacks_what_pods_ask_for(claim)
-    if joined or names.OWNER in claim.annotations or not had_its_chance(claim):
-        return ()
-    return tuple(planned_for(claim.annotations.get(names.PLANNED_BUFFERS, "")))
+def in_vain_for_buffers(claim: NodeClaim, snapshot: Snapshot) -> dict[str, Pod]:
+    """The buffers to which a claim that ends was of no use, each with one of its virtual pods, by UID: its node never
+    came up, or stands and is too small for them, or does not suit them."""
+    planned = planned_for(claim.annotations.get(names.PLANNED_BUFFERS, ""))
+    if not planned:
+        return {}
+    virtual = virtual_pods(snapshot)
+    asking = {uid: p for p in (*virtual.pending, *virtual.promised) if (uid := buffer_uid(p)) in planned}
+    if not claim.is_true(names.INITIALIZED_CONDITION):
+        return asking if had_its_chance(claim) else {}
+    alone = replace(snapshot, claims={claim.name: claim})
+    found = _useless_to_buffers(alone, asking, snapshot.pods_by_node, lambda _node, _pod: True)
+    return {uid: asking[uid] for _, uids in found for uid in uids}
 
 
 def used_claims(snapshot: Snapshot, on_node: Mapping[str, Iterable[Pod]]) -> frozenset[str]:

@@ -10,6 +10,7 @@ from dovetail.activities.disruption.delete_claim import DeleteClaims
 from dovetail.activities.shared.writes.known_claims import KnownClaims
 from dovetail.activities.termination.begin_and_end_departure import BeginAndEndDeparture, DeparturePorts
 from dovetail.activities.termination.terminate_instance import TerminateInstance
+from dovetail.activities.termination.unused_launches import UnusedLaunches
 from dovetail.messages.inputs import NodeInput
 from dovetail.messages.outcomes import StepOutcome
 from dovetail.messages.requests import DeleteRequest
@@ -96,6 +97,23 @@ async def test_a_deleted_claim_takes_its_node_along(stage: Stage) -> None:
     assert drained is not None
     assert (drained.status, drained.reason) == ("Unknown", "Draining")
     assert stage.world.ledger.index("patch node node-1") < stage.world.ledger.index("delete node node-1")
+
+
+async def test_a_launch_in_vain_for_a_buffer_is_remembered_while_its_node_stands() -> None:
+    """PLQ-32."""
+    seen: list[tuple[str, bool]] = []
+    stage = new_stage()
+
+    class Remembering(UnusedLaunches):
+        async def remember_for_buffers(self, claim: NodeClaim) -> None:
+            seen.append((claim.name, "node-1" in stage.world.nodes))
+
+    stage.departing.unused = Remembering(None, None, stage.world.now)  # type: ignore[arg-type]
+    stage.world.put(a_leaving_claim(), a_joined_node())
+
+    await stage.begin()
+
+    assert seen == [("pool-1", True)]
 
 
 async def test_beginning_twice_changes_nothing(stage: Stage) -> None:

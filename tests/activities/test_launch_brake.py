@@ -9,18 +9,20 @@ import pytest
 from dovetail.activities.provisioning.launch_brake import LaunchBrake
 from dovetail.activities.termination.unused_launches import UnusedLaunches
 from dovetail.model import names
-from dovetail.model.nodes import Condition, NodeClaim
+from dovetail.model.nodes import NodeClaim
 from dovetail.model.pods import Pod
 from dovetail.model.pools import NodePool
 from dovetail.model.snapshot import Snapshot
 from dovetail.placement.settings import BrakeSettings
 from dovetail.ports.failures import Failure
 from dovetail.ports.objects import MetadataChange, PoolStatus
-from dovetail.rules.brake.unused_launches import remembered_launches, stop_of, stop_text
+from dovetail.rules.brake.unused_launches import pod_mark, remembered_launches, stop_of, stop_text
 from testing.fakes import FakeNotices, World
 from tests.activities.test_creating_claims import POOL, created
 from tests.activities.test_upkeep import Pools
-from tests.placement.builders import NOW, a_bound_pod, a_node, a_pod, a_pool
+from tests.placement.buffer_worlds import a_buffer, with_buffers
+from tests.placement.builders import NOW, a_bound_pod, a_node, a_pod, a_pool, a_snapshot
+from tests.placement.test_buffers import a_node_made_for_the_buffer, leaving
 from tests.placement.test_earlier_claims import a_claim, with_claims
 from tests.placement.test_launch_brake import useless
 
@@ -75,15 +77,21 @@ async def test_a_claim_that_was_of_use_or_never_launched_or_is_old_is_not_rememb
     assert await remembered(a_claim("c", pod), [pod], now=NOW + 4000.0) == []
 
 
-async def test_a_node_for_a_buffer_that_never_joined_is_remembered() -> None:
-    """PLQ-32: every quarter of an hour another one followed, without end."""
-    claim = replace(a_claim("c"), created=NOW - 900.0, annotations={names.PLANNED_BUFFERS: "buffer-spare=3"})
-    given_up = replace(claim, deleting_since=NOW)
-    up = replace(given_up, conditions=(Condition(type=names.INITIALIZED_CONDITION, status="True", changed=NOW - 60),))
+async def test_a_buffer_s_node_is_remembered_as_it_begins_to_leave_and_its_pods_at_the_end() -> None:
+    """PLQ-32: its node is gone at the end."""
+    pod = a_pod("one")
+    pair = leaving(a_node_made_for_the_buffer("n1"))
+    claim = replace(pair[1], annotations={**pair[1].annotations, names.PLANNED_PODS: pod.uid}, deleting_since=NOW)
+    asking = with_buffers(a_buffer(replicas=1))
+    pools = Pools(a_versioned_pool())
 
-    assert await remembered(given_up, []) == ["c"]
-    assert await remembered(replace(given_up, deleting_since=NOW - 800.0), []) == []  # a person's
-    assert await remembered(up, []) == []
+    for nodes in ([(pair[0], claim)], []):
+        view: Any = View(a_snapshot([pod], nodes, pools=[pools.pools["default"]], **asking))
+        unused = UnusedLaunches(view, pools, lambda: NOW)
+        await (unused.remember_for_buffers(claim) if nodes else unused.remember(claim))
+        [launch] = remembered_launches(pools.pools["default"], NOW)
+        marks = [pod_mark(uid) for uid in (["buffer-spare"] if nodes else ["buffer-spare", pod.uid])]
+        assert launch.pods == tuple(sorted(marks)) and launch.whose.namespaces
 
 
 async def test_a_claim_whose_pool_cannot_be_written_ends_all_the_same() -> None:

@@ -12,6 +12,7 @@ from dovetail.model.nodes import Condition, Node, NodeClaim
 from dovetail.model.objects.buffers import WorkloadRef
 from dovetail.model.objects.judging import Judging
 from dovetail.model.pods import Pod
+from dovetail.model.pools import NodePool
 from dovetail.model.scheduling.taints import Taint
 from dovetail.model.values.resources import parse_resources
 from dovetail.placement.buffers.status import judged_status
@@ -26,8 +27,9 @@ from dovetail.placement.buffers.virtual_pods import (
     resolve,
     virtual_pods,
 )
+from dovetail.placement.earlier_claims import in_vain_for_buffers
 from dovetail.placement.proposals import proposed_nodes
-from dovetail.rules.brake.unused_launches import remembered_text, unused_launch
+from dovetail.rules.brake.unused_launches import remembered_launches, remembered_text, unused_launch, whose_pods
 from tests.placement.buffer_worlds import DEPLOYMENT, a_buffer, a_source, a_template, with_buffers
 from tests.placement.builders import NOW, a_node, a_pod, a_pool, a_snapshot, an_index, groups, placed
 
@@ -307,6 +309,79 @@ def test_a_buffer_whose_nodes_take_none_of_its_pods_gets_no_third_one_and_its_st
     assert "what its pods ask for and what the nodes have do not agree" in status.conditions[-1].message
 
 
+def leaving(of: tuple[Node, NodeClaim], **marks: Any) -> tuple[Node, NodeClaim]:
+    """As a disruption has marked it."""
+    disrupted = Taint(key=names.DISRUPTED_TAINT, effect="NoSchedule")
+    node, claim = of
+    marked = {**claim.annotations, names.OWNER: "c/disrupt/1"}
+    return replace(node, taints=(*node.taints, disrupted)), replace(claim, annotations=marked, **marks)
+
+
+def a_pool_that_remembers(*claims: str) -> NodePool:
+    pool = a_pool()
+    for claim in claims:
+        launch = unused_launch(claim, NOW - 60.0, ["buffer-spare"], whose_pods([a_pod("virtual")]))
+        text = remembered_text(remembered_launches(pool, NOW), launch)
+        pool = replace(pool, annotations={names.UNUSED_LAUNCHES: text})
+    return pool
+
+
+@pytest.mark.parametrize(
+    ("stand", "leave", "gone", "made"),
+    [(1, 1, 0, 0), (0, 2, 0, 0), (1, 0, 1, 0), (0, 0, 2, 0), (0, 0, 1, 1), (0, 1, 0, 1)],
+)
+def test_nodes_that_were_of_no_use_to_a_buffer_count_as_they_leave_and_once_they_have_gone(
+    stand: int, leave: int, gone: int, made: int
+) -> None:
+    """PLQ-32: each time that they were taken away as empty two new ones followed."""
+    nodes = [a_node_made_for_the_buffer(f"n{n}") for n in range(stand)]
+    left = [leaving(a_node_made_for_the_buffer(f"l{n}"), deleting_since=NOW - 1.0) for n in range(leave)]
+    pool = a_pool_that_remembers(*(f"gone{n}" for n in range(gone)), *(claim.name for _, claim in left))
+    world = a_snapshot(nodes=[*nodes, *left], pools=[pool], **with_buffers(a_buffer(replicas=1)))
+
+    placement = placed(world)
+
+    assert len(placement.new) == made
+    assert made or "of them have gone" in why_held(placement)["default/spare"] or not gone
+
+
+def test_a_node_that_is_taken_away_although_a_buffer_s_pods_fit_on_it_proves_nothing() -> None:
+    """PLQ-32: others had room for them."""
+    nodes = [leaving(a_node_made_for_the_buffer(f"n{n}", taints=())) for n in range(3)]
+
+    assert len(placed(a_snapshot(nodes=nodes, **with_buffers(a_buffer(replicas=1)))).new) == 1
+
+
+@pytest.mark.parametrize(
+    ("pair", "in_vain"),
+    [
+        (leaving(a_node_made_for_the_buffer("n1")), True),
+        (leaving(a_node_made_for_the_buffer("n1", taints=())), False),
+        (leaving(a_node_made_for_the_buffer("n1", taints=(), cpu="0.5")), True),
+        (leaving(a_node_made_for_the_buffer("n1", ago=5.0)), False),
+    ],
+    ids=["does not suit them", "would take them", "too small", "just up"],
+)
+def test_what_its_pool_remembers_of_a_buffer_s_node_that_begins_to_leave(
+    pair: tuple[Node, NodeClaim], in_vain: bool
+) -> None:
+    """PLQ-32."""
+    world = a_snapshot(nodes=[pair], **with_buffers(a_buffer(replicas=1)))
+
+    assert list(in_vain_for_buffers(pair[1], world)) == (["buffer-spare"] if in_vain else [])
+    assert in_vain_for_buffers(pair[1], a_snapshot(nodes=[pair])) == {}  # the buffer is gone
+
+
+@pytest.mark.parametrize(("after", "in_vain"), [(299.0, False), (900.0, True)])
+def test_a_node_that_never_came_up_was_of_no_use_to_its_buffer(after: float, in_vain: bool) -> None:
+    """PLQ-32, LIF-83: a new one followed every quarter of an hour."""
+    node, claim = a_node_made_for_the_buffer("n1", ago=after)
+    claim = replace(claim, conditions=(), deleting_since=NOW)
+    world = a_snapshot(nodes=[(node, claim)], **with_buffers(a_buffer(replicas=1)))
+
+    assert list(in_vain_for_buffers(claim, world)) == (["buffer-spare"] if in_vain else [])
+
+
 @pytest.mark.parametrize(
     ("of_second", "pods"),
     [
@@ -340,7 +415,7 @@ def test_a_buffer_whose_nodes_never_join_gets_no_third_one_within_the_hour_and_i
     assert len(placed(a_snapshot(**asking, **never_joined("c1"))).new) == 1
     assert placed(held).new == ()
     assert why_held(placed(held))["default/spare"].startswith(
-        "2 nodes that were made for it within an hour never joined"
+        "2 nodes that were made for it within an hour were of no use to it, and 2 of them have gone"
     )
 
 

@@ -7,7 +7,7 @@ short marks, because their UIDs would fill an annotation. An unreadable annotati
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from typing import Final
 from zlib import crc32
@@ -37,11 +37,12 @@ class Whose:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnusedLaunch:
-    """A claim that was launched and has ended while the pods that it was made for were still pending."""
+    """A claim that was launched and was of no use to what it was made for: pods that were still pending as it ended, or
+    the room of a CapacityBuffer."""
 
     claim: str
     at: float
-    pods: tuple[str, ...]  # their marks
+    pods: tuple[str, ...]  # their marks, and those of buffers
     whose: Whose = Whose()
 
 
@@ -106,9 +107,12 @@ def _read(entry: str) -> UnusedLaunch | None:
 
 
 def remembered_text(known: Sequence[UnusedLaunch], new: UnusedLaunch) -> str:
-    """The annotation with one more launch; one that is known is not added again."""
-    kept = list(known) if any(launch.claim == new.claim for launch in known) else [*known, new]
-    return ",".join(map(_entry, kept[-MOST_LAUNCHES:]))
+    """The annotation with one more launch; of one that is known only what it was made for is added."""
+    found = {launch.claim: launch for launch in known}
+    before = found.get(new.claim, new)
+    pods = tuple(sorted({*before.pods, *new.pods}))[:MOST_PODS]
+    found[new.claim] = replace(before, pods=pods, whose=before.whose if before.whose.owners else new.whose)
+    return ",".join([_entry(launch) for launch in found.values()][-MOST_LAUNCHES:])
 
 
 def _entry(launch: UnusedLaunch) -> str:
