@@ -468,7 +468,8 @@ def test_a_role_that_is_missing_is_asked_for_again_after_a_minute() -> None:
 
     async def story() -> tuple[bool, bool]:
         missing: dict[str, Answer] = {"CreateInstanceProfile": {}, "AddRoleToInstanceProfile": NOT_FOUND}
-        calls = ScriptedCalls(answers(GetInstanceProfile=NOT_FOUND, **missing), now)
+        missing["DeleteInstanceProfile"] = {}
+        calls = ScriptedCalls(answers(GetInstanceProfile={"InstanceProfile": {"Roles": []}}, **missing), now)
         found, node_class = Profiles(calls, SETTINGS, now), a_class()
 
         async def look() -> None:

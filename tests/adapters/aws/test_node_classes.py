@@ -1,6 +1,8 @@
 """EC2NodeClasses: what they resolve to, what their conditions say, and what is left when they are deleted."""
 
 import time
+from collections.abc import AsyncIterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -8,7 +10,8 @@ import pytest
 from dovetail.adapters.aws import meters
 from dovetail.model.pools import ClaimTemplate, NodePool
 from dovetail.ports.cloud import ClassNotReady
-from testing.aws_worlds import REFERENCE, a_claim, one_of
+from testbed.cloud.server import CloudServer
+from testing.aws_worlds import REFERENCE, ClassStore, a_claim, one_of, open_adapter
 from tests.adapters.aws.conftest import Stage
 
 READY = [
@@ -139,7 +142,8 @@ def pool_of(arch: str) -> NodePool:
 
 def later(stage: Stage, seconds: float) -> None:
     """The time that upkeep reads, from now on."""
-    for part in (stage.upkeep, stage.upkeep._parts.validation):
+    parts = stage.upkeep._parts
+    for part in (stage.upkeep, parts.validation, parts.clean_up, parts.clean_up._profiles):
         part._clock = lambda: time.time() + seconds
 
 
@@ -225,6 +229,106 @@ async def test_what_cannot_be_resolved_is_a_condition_with_its_reason(
     if kind != "Ready":
         assert stage.classes.condition("Ready") == ("False", "UnhealthyDependents")
         assert reason in stage.notices.reasons()
+
+
+ROLE = "KarpenterNodeRole-dovetail"
+ADD_ROLE = {"op": "AddRoleToInstanceProfile"}
+
+
+async def profile_of(stage: Stage, name: str) -> tuple[str, list[str]]:
+    """Its id, which is another once it was deleted and made again, and the roles in it."""
+    found = (await stage.adapter.calls.call("iam", "GetInstanceProfile", InstanceProfileName=name))["InstanceProfile"]
+    return found["InstanceProfileId"], [each["RoleName"] for each in found["Roles"]]
+
+
+@pytest.mark.parametrize(
+    ("away", "back", "reason"),
+    [
+        ({"roles": []}, {"roles": [ROLE]}, "RoleNotFound"),
+        ({"fail": [{**ADD_ROLE, "code": "AccessDenied", "status": 403}]}, {"fail": []}, "ResolutionFailed"),
+        ({"fail": [{**ADD_ROLE, "code": "NoSuchEntity", "status": 404}]}, {"fail": []}, "RoleNotFound"),
+    ],
+)
+async def test_the_profile_of_running_nodes_stays_while_its_role_cannot_be_put_in(
+    stage: Stage, away: dict[str, Any], back: dict[str, Any], reason: str
+) -> None:
+    """AWS-38: IAM asks for the role to be taken out before it is deleted, as Terraform does that makes it anew. Without
+    the profile no running node has credentials, and one of the same name does not give them back."""
+    await stage.with_class()
+    name = status(stage)["instanceProfile"]
+    before = await profile_of(stage, name)
+    await stage.adapter.calls.call(
+        "iam", "RemoveRoleFromInstanceProfile", InstanceProfileName=name, RoleName=before[1][0]
+    )
+    stage.patch(**away)
+    later(stage, 2 * 3600.0)
+    await stage.with_class(context="another")
+    said = (stage.classes.condition("InstanceProfileReady"), status(stage).get("instanceProfile"))
+    stage.patch(**back)
+    later(stage, 2 * 3600.0 + 61.0)
+    await stage.upkeep.keep()
+
+    assert said == (("False", reason), name)
+    assert await profile_of(stage, name) == before
+    assert stage.classes.condition("InstanceProfileReady")[0] == "True"
+    assert stage.calls("DeleteInstanceProfile") == []
+
+
+@pytest.fixture
+async def with_all_rights(tmp_path: Path) -> AsyncIterator[Stage]:
+    """A stage on which the rights of callers are not looked at: the worker's own may not pass another role."""
+    server, classes = CloudServer.start(tmp_path), ClassStore()
+    adapter = open_adapter(server, classes)
+    yield Stage(server=server, classes=classes, adapter=adapter, since=0)
+    await adapter.close()
+    server.stop()
+
+
+async def test_a_profile_into_which_a_person_has_put_another_role_stays_and_is_named(with_all_rights: Stage) -> None:
+    """AWS-38."""
+    stage = with_all_rights
+    await stage.with_class()
+    name = status(stage)["instanceProfile"]
+    identity, _ = await profile_of(stage, name)
+    call = stage.adapter.calls.call
+    await call("iam", "RemoveRoleFromInstanceProfile", InstanceProfileName=name, RoleName=ROLE)
+    stage.patch(roles=[ROLE, "Another"])
+    await call("iam", "AddRoleToInstanceProfile", InstanceProfileName=name, RoleName="Another")
+    later(stage, 3600.0)
+
+    await stage.with_class(context="another")
+
+    assert stage.classes.condition("InstanceProfileReady") == ("False", "ResolutionFailed")
+    said = next(each["message"] for each in status(stage)["conditions"] if each["type"] == "InstanceProfileReady")
+    assert all(each in said for each in (name, "Another", ROLE))
+    assert await profile_of(stage, name) == (identity, ["Another"])
+
+
+@pytest.mark.parametrize("code", ["NoSuchEntity", "AccessDenied"])
+async def test_a_profile_that_was_just_made_for_nothing_is_taken_back(stage: Stage, code: str) -> None:
+    """AWS-38."""
+    stage.patch(fail=[{**ADD_ROLE, "code": code, "status": 404 if code == "NoSuchEntity" else 403}])
+
+    await stage.with_class()
+
+    (made,), (gone,) = stage.calls("CreateInstanceProfile"), stage.calls("DeleteInstanceProfile")
+    assert made["input"]["InstanceProfileName"] == gone["input"]["InstanceProfileName"]
+
+
+async def test_a_profile_that_iam_does_not_show_yet_says_nothing_of_the_role(stage: Stage) -> None:
+    """AWS-38: under one code IAM says that the role is missing and that the profile is, which it shows seconds after it
+    was made."""
+    code = {"code": "NoSuchEntity", "status": 404}
+    stage.patch(fail=[{**ADD_ROLE, **code}, {"op": "GetInstanceProfile", **code}])
+    await stage.with_class()
+    first = stage.classes.condition("InstanceProfileReady")
+    stage.patch(fail=[])
+    later(stage, 10.0)
+    await stage.upkeep.keep()
+
+    assert first[0] == "Unknown"
+    assert stage.classes.condition("InstanceProfileReady")[0] == "True"
+    assert stage.calls("DeleteInstanceProfile") == []
 
 
 async def test_a_windows_class_whose_pools_allow_arm_alone_is_refused_before_the_first_launch(

@@ -1,7 +1,8 @@
 """The instance profile of a class: made from its role, or given (AWS-38, AWS-39, AWS-46, AWS-111).
 
 The name follows from class and role, so that a profile whose creation was interrupted is found again instead of made
-twice (upstream's names are random). For a missing role no further profile is made for a minute.
+twice (upstream's names are random), and so that running instances may have what another try finds: only what the very
+call has made is taken back. For a missing role no further profile is made for a minute.
 """
 
 import hashlib
@@ -19,8 +20,7 @@ from dovetail.adapters.aws.settings import AwsSettings
 from dovetail.adapters.aws.tags import as_tags
 from dovetail.model import names as core
 from dovetail.model.values.hashing import hash_value
-from dovetail.model.values.json import Json
-from dovetail.ports.failures import Failure
+from dovetail.ports.failures import Failure, Refused, Unreachable
 
 _log = logging.getLogger(__name__)
 
@@ -62,21 +62,19 @@ class Profiles:
     async def _is_good(self, name: str, role: str) -> bool:
         if self._good.get((name, role), 0.0) > self._clock():
             return True
-        profile = await self._get(name)
-        roles = [each["RoleName"] for each in (profile or {}).get("Roles") or ()]
-        if roles[:1] != [role]:
+        if (await self._roles(name) or [])[:1] != [role]:
             return False
         self._good[name, role] = self._clock() + _KEPT_SECONDS
         return True
 
-    async def _get(self, name: str) -> Json | None:
+    async def _roles(self, name: str) -> list[str] | None:
+        """The roles in it, at most one; None where there is no such profile."""
         answer = await self._calls.attempt("iam", "GetInstanceProfile", InstanceProfileName=name)
         if isinstance(answer, Denied):
             if answer.code in NOT_FOUND:
                 return None
             raise refusal("iam:GetInstanceProfile", answer)
-        profile: Json = answer["InstanceProfile"]
-        return profile
+        return [each["RoleName"] for each in answer["InstanceProfile"].get("Roles") or ()]
 
     async def _make(self, name: str, role: str, node_class: NodeClass) -> None:
         made = await self._calls.attempt(
@@ -89,31 +87,47 @@ class Profiles:
         if isinstance(made, Denied) and made.code != "EntityAlreadyExists":
             raise refusal("iam:CreateInstanceProfile", made)
         added = await self._calls.attempt("iam", "AddRoleToInstanceProfile", InstanceProfileName=name, RoleName=role)
-        if not isinstance(added, Denied) or (added.code == "LimitExceeded" and await self._is_good(name, role)):
+        if not isinstance(added, Denied):
             return
-        await self._clean_up(name)
+        inside = await self._roles(name)
+        if inside == [role]:
+            return  # another worker was first
+        if inside is None:  # IAM does not show it yet, and says the same of a missing role
+            raise Unreachable("iam:AddRoleToInstanceProfile", f"{added.code}: {added.message}")
+        if not isinstance(made, Denied):
+            await self._take_back(name)  # one that was there before may be that of running instances
         if added.code in NOT_FOUND:
             self._missing[role] = self._clock() + _MISSING_SECONDS
             raise RoleMissing(added.message)
+        if inside:
+            raise Refused(
+                "iam:AddRoleToInstanceProfile",
+                f"instance profile {name} holds the role {inside[0]}, and EC2NodeClass {node_class.name} names {role}: "
+                f"take {inside[0]} out of it, or name it in spec.role",
+            )
         raise refusal("iam:AddRoleToInstanceProfile", added)
 
-    async def _clean_up(self, name: str) -> None:
+    async def _take_back(self, name: str) -> None:
+        """Delete what was just made; IAM refuses that where another worker has put the role in meanwhile."""
         try:
-            await self.delete(name)
+            await self._delete(name)
         except Failure as failure:
             _log.warning("instance profile %s could not be deleted and is left to the clean-up: %s", name, failure)
 
     async def delete(self, name: str) -> None:
         """With its roles removed; a missing profile is fine."""
-        profile = await self._get(name)
-        if profile is None:
+        roles = await self._roles(name)
+        if roles is None:
             return
-        for role in profile.get("Roles") or ():
+        for role in roles:
             answer = await self._calls.attempt(
-                "iam", "RemoveRoleFromInstanceProfile", InstanceProfileName=name, RoleName=role["RoleName"]
+                "iam", "RemoveRoleFromInstanceProfile", InstanceProfileName=name, RoleName=role
             )
             if isinstance(answer, Denied) and answer.code not in NOT_FOUND:
                 raise refusal("iam:RemoveRoleFromInstanceProfile", answer)
+        await self._delete(name)
+
+    async def _delete(self, name: str) -> None:
         answer = await self._calls.attempt("iam", "DeleteInstanceProfile", InstanceProfileName=name)
         if isinstance(answer, Denied) and answer.code not in NOT_FOUND:
             raise refusal("iam:DeleteInstanceProfile", answer)

@@ -123,7 +123,8 @@ class Resolution:
         try:
             return true(c.PROFILE), {"instanceProfile": await self._resources.profiles.of_class(node_class)}
         except RoleMissing as error:
-            return false("RoleNotFound", str(error)), {}
+            # Its instances may have the profile that it names: what no class names is collected.
+            return false("RoleNotFound", str(error)), {"instanceProfile": node_class.status.instance_profile}
 
     async def _placement(self, node_class: NodeClass) -> Outcome:
         if node_class.spec.placement_group_selector is None:
