@@ -86,6 +86,10 @@ class LaunchInstance:
         """Find or launch the claim's instance, and record it."""
         claim = await self._claim(ref)
         if claim is None:
+            # An earlier try may have launched for it and not have got that terminated.
+            left = await self.cloud.find(claim_uid=ref.uid)
+            if left is not None and left.state != "terminating":
+                await self.cloud.terminate(left.provider_id, ref.name)
             return LaunchOutcome(kind="gone")
         if claim.deleting_since is not None:
             return LaunchOutcome(kind="deleting", provider_id=claim.provider_id)

@@ -1,6 +1,7 @@
 """launch_instance: one claim, one instance, whatever breaks (LIF-10 to LIF-14, LIF-41, DUR-1, DUR-3)."""
 
 from dataclasses import dataclass, replace
+from typing import Literal
 
 import pytest
 
@@ -313,6 +314,24 @@ async def test_what_was_launched_is_written_down_although_the_claim_was_deleted_
 async def test_what_was_launched_for_a_claim_that_vanished_is_terminated(stage: Stage) -> None:
     """DUR-3: the finalizer was taken off by hand."""
     stage.cloud.during = stage.world.claims.clear
+
+    outcome = await stage.launch()
+
+    assert (outcome.kind, stage.world.instances) == ("gone", {})
+
+
+async def test_a_termination_that_fails_for_a_claim_that_vanished_is_tried_again(stage: Stage) -> None:
+    """DUR-3: EC2, say, does not know the instance yet."""
+    terminate = stage.cloud.terminate
+
+    async def not_yet(provider_id: str, claim: str = "") -> Literal["terminating", "gone"]:
+        stage.cloud.terminate = terminate  # type: ignore[method-assign]
+        raise Retryable("ec2:TerminateInstances", "InvalidInstanceID.NotFound")
+
+    stage.cloud.terminate = not_yet  # type: ignore[method-assign]
+    stage.cloud.during = stage.world.claims.clear
+    with pytest.raises(Retryable):
+        await stage.launch()
 
     outcome = await stage.launch()
 

@@ -6,7 +6,7 @@ background work: prices and instance types are refreshed twice a day.
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from functools import partial
 
@@ -53,6 +53,7 @@ from dovetail.adapters.aws.upkeep.tagging import Tagging
 from dovetail.adapters.aws.upkeep.upkeep_task import UpkeepTask
 from dovetail.adapters.aws.upkeep.validation import Validation
 from dovetail.background.supervised import stop, supervised
+from dovetail.model.nodes import NodeClaim
 from dovetail.ports.failures import Misconfigured
 from dovetail.ports.objects import NodeClaims, Nodes, Notices
 from dovetail.ports.raw_objects import RawObjects
@@ -66,6 +67,7 @@ class Surroundings:
     cluster: ClusterFacts = field(default_factory=ClusterFacts)
     store: ShortageStore | None = None  # where shortages outlive a process
     account: Account | None = None  # that was seen before; None: not looked at
+    claims: Callable[[], Iterable[NodeClaim]] = tuple  # as the cache has them
     claims_with_nodes: ClaimsWithNodes = tuple
     overlays: PoolOverlays = field(default_factory=PoolOverlays)
     server: ServerNow | None = None  # None: as it was at the start
@@ -116,17 +118,18 @@ class AwsAdapter:
         classes = NodeClasses(given.node_classes)
         offerings = OfferingsCache(_sources(settings, given, calls), classes, clock)
         cluster = Cluster(calls, settings, given.cluster, given.server, clock)
-        inventory = Inventory(calls, settings, clock, lambda: offerings.shifted)
+        inventory = Inventory(calls, settings, clock, lambda: offerings.shifted, given.claims)
         templates = LaunchTemplates(calls, clock)
         sized = SizedInstances(offerings, given.overlays)
         drift = Drift(classes, offerings, inventory, cluster)
+        made_of = LaunchParts(templates=templates, sized=sized, inventory=inventory)
         parts = Parts(
             calls=calls,
             classes=classes,
             offerings=offerings,
             inventory=inventory,
             preparer=LaunchPreparer(classes, offerings, cluster, calls.region, given.overlays),
-            launcher=Launcher(calls, offerings, cluster, LaunchParts(templates=templates, sized=sized), clock),
+            launcher=Launcher(calls, offerings, cluster, made_of, clock),
             sized=sized,
         )
         return cls(

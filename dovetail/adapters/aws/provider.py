@@ -57,6 +57,7 @@ async def _surroundings(cluster: ProviderCluster, given: AwsEnvironment) -> Surr
         cluster=await facts_of(services, version_now, facts),
         store=ConfigMapStore(config_maps),
         account=Account(config_maps, SHORTAGES),
+        claims=lambda: view.snapshot(CLAIMS).claims.values(),
         claims_with_nodes=lambda: _claims_with_nodes(view),
         overlays=PoolOverlays(
             overlays=lambda: view.snapshot(OVERLAYS).overlays.values(), pools=lambda: view.snapshot(POOLS).pools

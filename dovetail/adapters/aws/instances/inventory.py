@@ -3,8 +3,8 @@
 Lists are read whole and remembered for drift, which checks every claim and may be some minutes late; look-ups of one
 instance are always live, and concurrent ones share one call. One id that EC2 does not know, or does not take, refuses a
 whole batch; and while a zone is in trouble an answer may lack instances that run. So an instance counts as gone only
-if EC2 says that it has ended, or refuses its id as unknown when asked about it alone; an answer with nothing says
-nothing.
+if EC2 says that it has ended, or refuses its id as unknown when asked about it alone, some minutes after its launch:
+before that EC2 may not know it yet. An answer with nothing says nothing.
 """
 
 import asyncio
@@ -15,15 +15,17 @@ from typing import Any, Final, Literal
 from dovetail.adapters.aws import names
 from dovetail.adapters.aws.calls import Calls
 from dovetail.adapters.aws.failures import NOT_FOUND, Denied, refusal
-from dovetail.adapters.aws.instances.instance import LIVE_STATES, InstanceFacts, read_instance
+from dovetail.adapters.aws.instances.instance import LIVE_STATES, InstanceFacts, instance_id, read_instance
 from dovetail.adapters.aws.instances.joined_calls import JoinedCalls
 from dovetail.adapters.aws.settings import AwsSettings
 from dovetail.model import names as core
+from dovetail.model.nodes import NodeClaim
 from dovetail.model.values.json import Json
-from dovetail.ports.failures import Unreachable
+from dovetail.ports.failures import Postponed, Unreachable
 
 _LIVE: Final[Json] = {"Name": "instance-state-name", "Values": list(LIVE_STATES)}
 _MOST_VALUES: Final = 200  # of a filter; EC2 refuses more
+_SHOWN_SECONDS: Final = 300.0  # after a launch, at most, until EC2 knows the id everywhere; mostly a few seconds
 _ABOUT_AN_ID: Final = "Invalid"  # begins a code that one id may have caused; those of rights and limits do not
 
 _Found = InstanceFacts | Literal["gone"]
@@ -36,10 +38,13 @@ class Inventory:
         settings: AwsSettings,
         clock: Callable[[], float] = time.time,
         shifted: Callable[[], frozenset[str]] = frozenset,
+        claims: Callable[[], Iterable[NodeClaim]] = tuple,
     ) -> None:
         """`shifted`: zones whose instances may be missing from answers."""
         self._calls, self._settings, self._clock, self._shifted = calls, settings, clock, shifted
+        self._claims = claims
         self._known: dict[str, InstanceFacts] = {}
+        self._launched: dict[str, InstanceFacts] = {}  # by this process, within the last minutes
         self._listed_at = float("-inf")
         self._listing = asyncio.Lock()
         self._joined: JoinedCalls[_Found] = JoinedCalls("describe_instances", self._by_ids)
@@ -76,7 +81,16 @@ class Inventory:
         """The oldest live instance that carries the claim's UID."""
         rows = await self._described(Filters=[{"Name": f"tag:{core.CLAIM_UID_TAG}", "Values": [claim_uid]}, _LIVE])
         rows = [facts for facts in rows if not self.is_foreign(facts)]
-        return min(rows, key=lambda facts: (facts.state == "shutting-down", facts.launched, facts.id), default=None)
+        if not rows:
+            ours = (facts.id for facts in self._launched.values() if facts.tags.get(core.CLAIM_UID_TAG) == claim_uid)
+            return await self.live(max(ours, key=lambda each: self._launched[each].launched, default=""))
+        return min(rows, key=lambda facts: (facts.state == "shutting-down", facts.launched, facts.id))
+
+    def launched(self, facts: InstanceFacts) -> None:
+        """Remember what was just launched, until EC2 shows it to everyone."""
+        since = self._clock() - _SHOWN_SECONDS
+        self._launched = {key: one for key, one in self._launched.items() if one.launched > since}
+        self._launched[facts.id] = facts
 
     async def recent(self, identity: str, age: float) -> InstanceFacts | None:
         """As last listed; listed again if that was more than `age` seconds ago or the instance was missing."""
@@ -103,11 +117,23 @@ class Inventory:
         if isinstance(answer, Denied):
             if answer.code not in NOT_FOUND:
                 raise refusal("ec2:DescribeInstances", answer)
-            return "gone"
+            return self._unknown(identity)
         found = _by_id(self._read([answer])).get(identity)
         if found is None:  # EC2 refuses an id that it does not know
             raise Unreachable("ec2:DescribeInstances", f"the answer lacks {identity}, which was asked for alone")
         return found
+
+    def _unknown(self, identity: str) -> _Found:
+        """What an id is that EC2 does not know: gone, unless it was launched just now, by whichever worker."""
+        since = self._clock() - _SHOWN_SECONDS
+        ours = self._launched.get(identity)
+        if ours is not None and ours.launched > since:
+            return ours
+        for claim in self._claims():
+            said = claim.condition(core.LAUNCHED)
+            if instance_id(claim.provider_id) == identity and (said.changed if said else claim.created) > since:
+                raise Postponed("ec2:DescribeInstances", f"{identity} was launched just now, and is not shown yet")
+        return "gone"
 
     async def _by_ids(self, ids: list[str]) -> dict[str, _Found]:
         """What EC2 says of them, in every state, because one that has just ended would be lacking otherwise; an id that

@@ -17,6 +17,7 @@ from dovetail.adapters.aws.catalogue.shortages import Shortage, group_scope
 from dovetail.adapters.aws.cluster import Cluster
 from dovetail.adapters.aws.failures import TEMPLATE_MISSING, Denied, is_passing
 from dovetail.adapters.aws.instances.instance import InstanceFacts, instance_of
+from dovetail.adapters.aws.instances.inventory import Inventory
 from dovetail.adapters.aws.launch.fleet_answers import (
     FleetError,
     FleetInstance,
@@ -55,6 +56,7 @@ class LaunchParts:
 
     templates: LaunchTemplates
     sized: SizedInstances
+    inventory: Inventory
 
 
 class Launcher:
@@ -67,7 +69,7 @@ class Launcher:
         clock: Callable[[], float] = time.time,
     ) -> None:
         self._calls, self._offerings, self._cluster, self._clock = calls, offerings, cluster, clock
-        self._templates, self._sized = parts.templates, parts.sized
+        self._templates, self._sized, self._inventory = parts.templates, parts.sized, parts.inventory
 
     async def launch(self, attempt: LaunchAttempt) -> Instance | NoCapacity | LaunchRefused:
         """The instance, or why there is none. If an image has vanished in the meantime, the next claim knows that."""
@@ -223,6 +225,7 @@ class Launcher:
             efa=bool(terms.efa or attempt.node_class.spec.network_interfaces),
             tags=instance_tags(attempt),
         )
+        self._inventory.launched(facts)
         # Launched all the same where the type is not known; what it is, the next look will say.
         sized = await self._sized.of(facts, attempt.node_class)
         waiting = {core.REGISTRATION_HOOK: names.PARTITION_HOOK} if facts.partitioned and not facts.partition else {}
