@@ -130,7 +130,8 @@ class LaunchInstance:
             request = frozen_request(attempt.claim)
         except UnreadableRequest as error:
             return LaunchRefused(reason="LaunchRequestUnreadable", message=str(error))
-        if not request.request:
+        again = bool(request.request)
+        if not again:
             prepared = await self.cloud.prepare(attempt.claim)
             if not isinstance(prepared, Prepared):
                 return prepared
@@ -139,7 +140,7 @@ class LaunchInstance:
                 return ClassNotReady(message=other)
             request = LaunchRequest(generation=request.generation, request=prepared.request)
             await self._freeze(attempt, request, prepared.without)
-        return await self._launch(attempt, request)
+        return await self._launch(attempt, request, again=again)
 
     async def _other_target(self, claim: NodeClaim) -> str:
         """Why a replacement for a roll-out would have another target than the one its step was permitted for; empty if
@@ -153,17 +154,22 @@ class LaunchInstance:
         reference = claim.node_class
         return f"{reference.kind} {reference.name} has changed since the roll-out took this node: it begins anew"
 
-    async def _launch(self, attempt: _Attempt, request: LaunchRequest) -> _Found:
+    async def _launch(self, attempt: _Attempt, request: LaunchRequest, *, again: bool) -> _Found:
         report(f"launching, generation {request.generation}")
         token = launch_token(attempt.claim.uid, request.generation)
         answer = await self.cloud.launch(attempt.claim, request.request, token)
-        if isinstance(answer, Instance) and answer.state in ENDING:
+        if again and isinstance(answer, Instance) and await self._has_ended(answer):
             # Launched by an earlier try and terminated since: the old token would return it forever.
             answer = LaunchRefused(reason="InstanceEnded", message=f"{answer.provider_id} has been terminated")
         if isinstance(answer, LaunchRefused):
             # Known to have left nothing: the next try may ask for something else, under another token.
             await self._freeze(attempt, LaunchRequest(generation=request.generation + 1))
         return answer
+
+    async def _has_ended(self, answer: Instance) -> bool:
+        """Whether what a repeated launch answers has ended: it may be the answer of then."""
+        found = await self.cloud.find(provider_id=answer.provider_id)
+        return found is None or found.state in ENDING
 
     async def _freeze(self, attempt: _Attempt, request: LaunchRequest, without: str = "") -> None:
         """Write the request on the claim, and the finalizer if it is missing (LIF-7): both before the call. `without`:

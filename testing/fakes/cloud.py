@@ -16,6 +16,7 @@ class FakeCloud:
     def __init__(self, world: World) -> None:
         self.world = world
         self.tokens: dict[str, str] = {}
+        self.answers: dict[str, Instance] = {}
         self.answer: NoCapacity | ClassNotReady | LaunchRefused | None = None
         self.prepared: Prepared | NoCapacity | ClassNotReady | LaunchRefused | None = None
         self.before: Failure | None = None  # the call never arrives
@@ -46,12 +47,12 @@ class FakeCloud:
         self.during()
         if self.after is not None:
             raise self.after
-        return self.world.instances[f"aws:///zone/{token[:8]}"]
+        return self.answers[token]  # as EC2: what was answered first, whatever has become of it
 
     def _add_instance(self, claim: NodeClaim, token: str) -> None:
         provider_id = f"aws:///zone/{token[:8]}"
         self.world.ledger.append(f"instance for {claim.uid}")
-        self.world.instances[provider_id] = Instance(
+        self.answers[token] = self.world.instances[provider_id] = Instance(
             provider_id=provider_id,
             claim_uid=claim.uid,
             claim_name=claim.name,

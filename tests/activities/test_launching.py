@@ -131,14 +131,15 @@ async def test_an_instance_is_adopted_although_the_launch_is_overdue(stage: Stag
     assert (await stage.launch()).kind == "launched"
 
 
-async def test_an_instance_that_was_terminated_by_hand_is_not_taken_for_the_claims(stage: Stage) -> None:
+@pytest.mark.parametrize("left", [True, False])
+async def test_an_instance_that_was_terminated_by_hand_is_not_taken_for_the_claims(stage: Stage, left: bool) -> None:
     """The cloud gives back what a token launched, also once it has ended: another generation is asked for."""
     stage.cloud.after = Unreachable("ec2:CreateFleet", "the connection broke")
     with pytest.raises(Retryable):
         await stage.launch()
     stage.cloud.after = None
     (dead,) = stage.world.instances.values()
-    stage.world.instances = {dead.provider_id: replace(dead, state="terminating")}
+    stage.world.instances = {dead.provider_id: replace(dead, state="terminating")} if left else {}
 
     with pytest.raises(Retryable, match="InstanceEnded"):
         await stage.launch()

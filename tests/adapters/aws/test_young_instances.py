@@ -1,4 +1,5 @@
-"""EC2 may not know an instance for some time after its launch: until then nothing says that it is gone (AWS-102)."""
+"""EC2 may not know an instance for some time after its launch: until then nothing says that it is gone (AWS-102). One
+that has ended before its launch was written down is not taken for the claim's."""
 
 import time
 from collections.abc import AsyncIterator
@@ -9,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from dovetail.activities.launch.launch_instance import LaunchInstance
 from dovetail.activities.shared.writes.known_claims import KnownClaims
 from dovetail.activities.termination.begin_and_end_departure import BeginAndEndDeparture, DeparturePorts
 from dovetail.activities.termination.terminate_instance import TerminateInstance
@@ -21,9 +23,9 @@ from dovetail.model import names
 from dovetail.model.nodes import NodeClaim
 from dovetail.model.snapshot import Snapshot
 from dovetail.ports.cloud import Instance
-from dovetail.ports.failures import Postponed
+from dovetail.ports.failures import Postponed, Retryable
 from dovetail.ports.provider import SharedSettings
-from testing.aws_worlds import CLUSTER, ClassStore, a_claim, settings_for
+from testing.aws_worlds import CLUSTER, ClassStore, Notices, a_claim, settings_for
 from testing.fakes import FakeClaims, FakeLookups, FakeNodes, World
 from tests.adapters.aws.conftest import Stage
 
@@ -120,3 +122,26 @@ async def test_for_some_minutes_no_worker_says_that_an_instance_is_gone_because_
     async with another_worker(ready, recorded(claim, instance), later=301.0) as other:
         assert await other.cloud.terminate(instance.provider_id) == "gone"
         assert await other.cloud.find(provider_id=instance.provider_id) is None
+
+
+async def test_a_launch_whose_instance_has_ended_before_its_answer_came_is_made_anew(stage: Stage) -> None:
+    """DUR-1: under the same token EC2 answers the instance for ever, whatever has become of it."""
+    await stage.with_class()
+    world = World()
+    claim = replace(a_claim(), created=world.clock, resource_version="1")
+    world.put(claim)
+    known = KnownClaims(FakeLookups(world), FakeClaims(world))
+    step, ref = (
+        LaunchInstance(known, stage.adapter.cloud, Notices(), world.now),
+        ClaimRef(name=claim.name, uid=claim.uid),
+    )
+    stage.patch(fail=[{"op": "CreateFleet", "dryRun": False, "answer": "drop", "when": "after", "times": 3}])
+    with pytest.raises(Retryable):
+        await step.launch_instance(ref)
+    stage.server.control("PATCH", "instances/first", {"state": "terminated"})
+
+    with pytest.raises(Retryable, match="InstanceEnded"):
+        await step.launch_instance(ref)
+    outcome = await step.launch_instance(ref)
+
+    assert (outcome.kind, outcome.provider_id[-1], running(stage)) == ("launched", "2", 1)
