@@ -309,6 +309,21 @@ async def test_a_template_deleted_behind_our_back_is_made_again(ready: Stage) ->
     assert [call["input"]["LaunchTemplateName"] for call in ready.calls("CreateLaunchTemplate")] == [name, name]
 
 
+@pytest.mark.parametrize("code", ["InvalidLaunchTemplateName.NotFoundException", "InvalidLaunchTemplateId.NotFound"])
+async def test_a_template_that_the_errors_of_a_fleet_call_missing_is_looked_for_again(ready: Stage, code: str) -> None:
+    """AWS-85: EC2 may take the call and name the template in what came of it. Each launch prolongs what is known."""
+    await ready.launched(a_claim())
+    known = len(ready.calls("DescribeLaunchTemplates"))
+    ready.patch(ice=[{"code": code, "message": "The specified launch template does not exist"}])
+    refused = await ready.launch(a_claim())
+    ready.patch(ice=[])
+
+    await ready.launched(a_claim())
+
+    assert isinstance(refused, LaunchRefused)
+    assert (refused.reason, len(ready.calls("DescribeLaunchTemplates"))) == ("LaunchTemplateNotFound", 2 * known)
+
+
 async def test_equal_launches_share_one_template_and_cost_one_call_each(ready: Stage) -> None:
     await ready.launched(a_claim(M5_LARGE, on_demand()))
     before = len(ready.server.calls(since=ready.since))

@@ -47,6 +47,7 @@ from dovetail.ports.cloud import Instance, LaunchRefused, NoCapacity
 from dovetail.ports.failures import Refused
 
 _RESERVED_SECONDS: Final = 60.0  # a full reservation is looked at again with the next description
+_TEMPLATES_MISSING: Final = frozenset({TEMPLATE_MISSING, "InvalidLaunchTemplateId.NotFound"})  # in a fleet's errors
 _TOKEN_MISUSED: Final = "IdempotentParameterMismatch"
 
 
@@ -85,13 +86,16 @@ class Launcher:
             return refused
         answer = await self._request(attempt)
         if isinstance(answer, Denied) and answer.code == TEMPLATE_MISSING:
-            for group in attempt.launch.groups:
-                self._templates.forget(group.template)
+            self._forget_templates(attempt)
             refused = await self._make_templates(attempt)
             if refused is not None:
                 return refused
             answer = await self._request(attempt)
         return _denied(answer) if isinstance(answer, Denied) else await self._conclude(attempt, answer)
+
+    def _forget_templates(self, attempt: LaunchAttempt) -> None:
+        for group in attempt.launch.groups:
+            self._templates.forget(group.template)
 
     async def _request(self, attempt: LaunchAttempt) -> Json | Denied:
         taken, used = self._take_addresses(attempt), None
@@ -144,6 +148,8 @@ class Launcher:
 
     async def _conclude(self, attempt: LaunchAttempt, answer: Json) -> Instance | NoCapacity | LaunchRefused:
         errors = read_errors(answer)
+        if any(error.code in _TEMPLATES_MISSING for error in errors):
+            self._forget_templates(attempt)  # this token answers the same for ever; the next launch looks
         placement = await self._offerings.sources.groups.of_class(attempt.node_class)
         group = "" if placement is None else placement.id
         remembered = await self._remember(attempt, errors, group_scope(group, attempt.launch.fleet.partition or ""))
