@@ -5,7 +5,7 @@ and which pools cannot be listed, as the planners see them.
 """
 
 import asyncio
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Sequence
 from typing import Final
 
 from dovetail.answers.doctor.before_v1 import old_annotations_checks, old_objects_checks
@@ -17,11 +17,13 @@ from dovetail.answers.look.pause_words import pause_lines
 from dovetail.answers.look.readiness import not_ready_words, where_to_mend
 from dovetail.answers.wording import duration_text, plural, shown
 from dovetail.lifecycle.refusals import refusal_of
+from dovetail.lifecycle.unfinished import lost_everything
 from dovetail.model.names import READY
 from dovetail.model.objects.watched_kinds import FLEET
 from dovetail.model.places.move_changes import GUARD
 from dovetail.model.pools import NodePool
 from dovetail.model.snapshot import Snapshot
+from dovetail.ports.cloud import Instance
 from dovetail.ports.failures import Failure, Misconfigured
 from dovetail.ports.inspection import ClusterFacts
 from dovetail.rules.brake.unused_launches import stop_of
@@ -236,6 +238,8 @@ async def _places(world: World, snapshot: Snapshot) -> tuple[Check, ...]:
     claim = next((claim for _, claim in sorted(snapshot.claims.items()) if claim.provider_id), None)
     try:
         async with asyncio.timeout(CLOUD_SECONDS):
+            if lost_everything(snapshot):
+                return _left_running(await world.cloud.list_instances())
             if claim is not None:
                 await world.cloud.find(provider_id=claim.provider_id)
     except Misconfigured as error:
@@ -244,6 +248,15 @@ async def _places(world: World, snapshot: Snapshot) -> tuple[Check, ...]:
     except (Failure, TimeoutError):
         return ()  # the check of the cloud itself says why
     return ()
+
+
+def _left_running(instances: Sequence[Instance]) -> tuple[Check, ...]:
+    """What nobody ends, and no Event tells of: those are on NodePools."""
+    left = sorted(each.provider_id for each in instances if each.state != "terminating")
+    if not left:
+        return ()
+    found = f"{plural(len(left), 'instance')} of this cluster without any NodePool or NodeClaim: {shown(left, 6)}"
+    return (failed("instances", found, "nobody ends them: terminate them, or make a NodePool if they are few"),)
 
 
 async def cloud_check(world: World) -> tuple[Check, ...]:
