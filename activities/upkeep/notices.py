@@ -10,8 +10,9 @@ from functools import partial
 
 from dovetail.activities.shared.looks.last_answers import LastAnswer
 from dovetail.activities.shared.looks.look import Look, Write
-from dovetail.lifecycle.pool_readiness import CLASS_NOT_FOUND, CLASS_READY, CLASS_TERMINATING
+from dovetail.lifecycle.pool_readiness import CLASS_NOT_FOUND, CLASS_TERMINATING
 from dovetail.model import names
+from dovetail.model.names import CLASS_READY
 from dovetail.model.nodes import Condition, Node, NodeClaim
 from dovetail.model.objects.watched_kinds import NODES_AND_STANDING_CLAIMS, POOLS
 from dovetail.model.pools import NodePool

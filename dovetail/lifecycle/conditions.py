@@ -8,14 +8,12 @@ that the root does not fall (PLM-4 to PLM-7). The time of a transition moves onl
 from dataclasses import dataclass, replace
 from typing import Final
 
-from dovetail.model.names import DRAINED, INITIALIZED_CONDITION, LAUNCHED, READY, REGISTERED_CONDITION
-from dovetail.model.nodes import FALSE, TRUE, UNKNOWN, Condition, NodeClaim
-
-AWAITING: Final = "AwaitingReconciliation"
+from dovetail.model.names import CLASS_READY, DRAINED, INITIALIZED_CONDITION, LAUNCHED, READY, REGISTERED_CONDITION
+from dovetail.model.nodes import AWAITING_RECONCILIATION, FALSE, TRUE, UNKNOWN, Condition, NodeClaim
 
 CLAIM_DEPENDENTS: Final = (LAUNCHED, REGISTERED_CONDITION, INITIALIZED_CONDITION)
 LASTING: Final = frozenset((*CLAIM_DEPENDENTS, DRAINED))  # DUR-30: what has happened once
-POOL_DEPENDENTS: Final = ("ValidationSucceeded", "NodeClassReady")
+POOL_DEPENDENTS: Final = ("ValidationSucceeded", CLASS_READY)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,7 +77,7 @@ def complete(given: ConditionSet) -> ConditionSet:
         Condition(
             type=kind,
             status=UNKNOWN,
-            reason=AWAITING,
+            reason=AWAITING_RECONCILIATION,
             message="object is awaiting reconciliation",
             changed=given.created,
             generation=given.generation,

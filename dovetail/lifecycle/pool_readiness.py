@@ -12,6 +12,7 @@ from typing import Final
 
 from dovetail.lifecycle.conditions import POOL_DEPENDENTS, ConditionSet, complete, false, true
 from dovetail.model import names
+from dovetail.model.names import CLASS_READY
 from dovetail.model.nodes import Condition
 from dovetail.model.pods import Expression
 from dovetail.model.pools import NodePool
@@ -19,7 +20,6 @@ from dovetail.model.scheduling.key_aliases import canonical_key
 from dovetail.model.scheduling.taints import Taint
 
 VALIDATION: Final = "ValidationSucceeded"
-CLASS_READY: Final = "NodeClassReady"
 CLASS_NOT_FOUND: Final = "NodeClassNotFound"
 CLASS_TERMINATING: Final = "NodeClassTerminating"
 

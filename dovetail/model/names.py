@@ -69,6 +69,7 @@ DRAINED: Final = "Drained"
 VOLUMES_DETACHED: Final = "VolumesDetached"
 INSTANCE_TERMINATING: Final = "InstanceTerminating"
 READY: Final = "Ready"
+CLASS_READY: Final = "NodeClassReady"  # of a NodePool
 
 # CapacityBuffer conditions
 READY_FOR_PROVISIONING: Final = "ReadyForProvisioning"

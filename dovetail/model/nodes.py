@@ -12,6 +12,7 @@ from dovetail.model.values.resources import Resources
 TRUE: Final = "True"
 FALSE: Final = "False"
 UNKNOWN: Final = "Unknown"
+AWAITING_RECONCILIATION: Final = "AwaitingReconciliation"  # the reason of one that nothing has been said of yet
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,9 +14,9 @@ from dovetail.answers.shown.screen import Screen
 from dovetail.answers.status.answer import ClusterStatus, StatusAnswer
 from dovetail.answers.status.status import status_of
 from dovetail.answers.status.text import status_text
-from dovetail.lifecycle.refusals import REFUSED_SECONDS
 from dovetail.model import names
 from dovetail.model.pools import Catalogue
+from dovetail.model.reasons.refusals import REFUSED_SECONDS
 from dovetail.model.values.json import Json
 from dovetail.model.values.time import format_time
 from dovetail.notices.placements import placement_notices

@@ -16,7 +16,8 @@ import pytest
 from dovetail.answers.look.readiness import where_to_mend
 from dovetail.api.kinds import KINDS, ResourceKind
 from dovetail.api.validation import InvalidObject, parse
-from dovetail.lifecycle.pool_readiness import CLASS_NOT_FOUND, CLASS_READY
+from dovetail.lifecycle.pool_readiness import CLASS_NOT_FOUND
+from dovetail.model.names import CLASS_READY
 from dovetail.model.nodes import Condition, NodeClassRef
 from dovetail.model.pools import NodePool
 from testbed.plane import ApiClient, ApiResponse, PlaneState

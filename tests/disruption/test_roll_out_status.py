@@ -7,8 +7,9 @@ import pytest
 
 from dovetail.disruption.upkeep.roll_out import nodes_up_to_date
 from dovetail.lifecycle.conditions import ConditionSet
-from dovetail.lifecycle.pool_readiness import CLASS_READY, conditions_of_pool
+from dovetail.lifecycle.pool_readiness import conditions_of_pool
 from dovetail.model import names
+from dovetail.model.names import CLASS_READY
 from dovetail.model.nodes import Condition, NodeClaim
 from dovetail.model.pods import Expression
 from dovetail.model.pools import NodePool

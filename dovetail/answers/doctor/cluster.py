@@ -16,12 +16,12 @@ from dovetail.answers.look.idle_budgets import REPAIR_WORDS, idle_budgets
 from dovetail.answers.look.pause_words import pause_lines
 from dovetail.answers.look.readiness import not_ready_words, where_to_mend
 from dovetail.answers.wording import duration_text, plural, shown
-from dovetail.lifecycle.refusals import refusal_of
 from dovetail.lifecycle.unfinished import lost_everything
 from dovetail.model.names import READY
 from dovetail.model.objects.watched_kinds import FLEET
 from dovetail.model.places.move_changes import GUARD
 from dovetail.model.pools import NodePool
+from dovetail.model.reasons.refusals import refusal_of
 from dovetail.model.snapshot import Snapshot
 from dovetail.ports.cloud import Instance
 from dovetail.ports.failures import Failure, Misconfigured

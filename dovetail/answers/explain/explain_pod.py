@@ -16,7 +16,6 @@ from dovetail.answers.failures import CommandFailed
 from dovetail.answers.look.limits import AnswerLimit
 from dovetail.answers.look.sources import Look
 from dovetail.answers.wording import plural
-from dovetail.lifecycle.refusals import refusal_of
 from dovetail.lifecycle.unplanned_claims import with_unplanned_as_nodes
 from dovetail.model.names import INITIALIZED_CONDITION
 from dovetail.model.nodes import NodeClaim
@@ -24,6 +23,7 @@ from dovetail.model.objects.pod_rules import is_daemon, is_mirror, is_terminal
 from dovetail.model.places.kept_places import kept_by, needs_a_node, planned_pods
 from dovetail.model.places.placements import NewNode, Placement, PoolRefusal, RefusedPod
 from dovetail.model.pods import Pod
+from dovetail.model.reasons.refusals import refusal_of
 from dovetail.model.snapshot import Snapshot
 from dovetail.placement.buffers.verdicts import for_real_pods
 from dovetail.placement.earlier_claims import may_become_its_node

@@ -1,7 +1,7 @@
 """Why a NodePool is not ready, in the words of what stands on it, and where to mend it."""
 
-from dovetail.lifecycle.pool_readiness import CLASS_NOT_FOUND, CLASS_READY
-from dovetail.model.names import READY
+from dovetail.lifecycle.pool_readiness import CLASS_NOT_FOUND
+from dovetail.model.names import CLASS_READY, READY
 from dovetail.model.pools import NodePool
 
 

@@ -9,7 +9,6 @@ from dovetail.answers.look.holds import held_text, hook_words
 from dovetail.answers.status.answer import Move
 from dovetail.answers.status.fleet_facts import FleetFacts, is_busy, is_marked
 from dovetail.answers.wording import plural, shown
-from dovetail.lifecycle.refusals import refusal_of
 from dovetail.messages.plans import DisruptionCommand, Target
 from dovetail.messages.states import Held
 from dovetail.model import names
@@ -17,6 +16,7 @@ from dovetail.model.nodes import NodeClaim
 from dovetail.model.objects.pod_rules import is_daemon, is_drainable, is_mirror, is_protected, is_terminal, protection
 from dovetail.model.pods import Pod
 from dovetail.model.reasons.endings import ended_of
+from dovetail.model.reasons.refusals import refusal_of
 from dovetail.placement.pdbs import PdbIndex, pdbs_of
 from dovetail.termination.leaving import held_words
 

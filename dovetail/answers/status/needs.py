@@ -9,10 +9,10 @@ from dovetail.answers.status.answer import Move, Need
 from dovetail.answers.status.fleet_facts import FleetFacts, selected_pool
 from dovetail.answers.status.rollouts import rollout_needs
 from dovetail.answers.wording import duration_text, shown
-from dovetail.lifecycle.refusals import REFUSED_SECONDS, refusal_of
 from dovetail.model import names
 from dovetail.model.nodes import Node, NodeClaim
 from dovetail.model.own.policies import policies_of
+from dovetail.model.reasons.refusals import REFUSED_SECONDS, refusal_of
 from dovetail.model.snapshot import Snapshot
 from dovetail.notices.holds import answers_of
 from dovetail.rules.brake.breakers import open_breakers

@@ -10,8 +10,8 @@ from typing import Final
 
 from dovetail.disruption.upkeep.conditions import NODE_POOL_DRIFTED, is_hash_drifted, is_requirement_drifted
 from dovetail.lifecycle.conditions import ConditionSet, false, true
-from dovetail.lifecycle.pool_readiness import CLASS_READY
 from dovetail.model import names
+from dovetail.model.names import CLASS_READY
 from dovetail.model.nodes import FALSE, Condition, NodeClaim
 from dovetail.model.own.rollouts import REFUSED, Rollout
 from dovetail.model.pools import NodePool

@@ -3,14 +3,13 @@ when a person is needed, Healthy by its gates."""
 
 from typing import Final
 
-from dovetail.lifecycle.pool_readiness import CLASS_READY
-from dovetail.lifecycle.refusals import refusal_of
-from dovetail.model.names import IMAGE, INITIALIZED_CONDITION, READY
+from dovetail.model.names import CLASS_READY, IMAGE, INITIALIZED_CONDITION, READY
 from dovetail.model.nodes import FALSE, TRUE, UNKNOWN
 from dovetail.model.own.gates import GateResult
 from dovetail.model.own.rollouts import BEGUN, REFUSED, Intent, Rollout, RolloutState
 from dovetail.model.own.stable_images import BACK
 from dovetail.model.pools import NodePool
+from dovetail.model.reasons.refusals import refusal_of
 from dovetail.model.snapshot import Claims
 
 STALLED: Final = "Stalled"

@@ -2,9 +2,8 @@
 
 from typing import Final
 
-from dovetail.lifecycle.conditions import AWAITING
 from dovetail.model.names import LAUNCHED
-from dovetail.model.nodes import NodeClaim
+from dovetail.model.nodes import AWAITING_RECONCILIATION, NodeClaim
 
 # By then a launch has been tried four times: after one, two and four seconds more.
 REFUSED_SECONDS: Final = 20.0
@@ -15,6 +14,6 @@ def refusal_of(claim: NodeClaim) -> str:
     launched = claim.condition(LAUNCHED)
     if claim.deleting_since is not None or launched is None or launched.status == "True":
         return ""
-    if not launched.message or launched.reason == AWAITING:
+    if not launched.message or launched.reason == AWAITING_RECONCILIATION:
         return ""
     return f"{launched.reason}: {launched.message}"
