@@ -140,7 +140,8 @@ async def test_a_launch_is_joined_with_its_disruption_across_hours(
     launch = replace(
         LAUNCH, workflow="demo/claim/web-2", claims=("web-2",), began=START + HOUR, ended=START + 1.2 * HOUR
     )
-    Temporal(monkeypatch, ended(2.5, "demo/a", replacements=("web-2",)), launch)
+    move = replace(ended(2.5, "demo/a", replacements=("web-2",)), began=START + 0.9 * HOUR)
+    Temporal(monkeypatch, move, launch)
     await keep_up(CLIENT, archive, START + 9 * HOUR)
     Temporal(monkeypatch)
     found = await read_whole(CLIENT, archive, Period(since=START))

@@ -11,8 +11,9 @@ from dovetail.adapters.folder.kept_objects import FolderObjects
 from dovetail.answers.questions import table
 from dovetail.answers.questions.asking import Answered, Asked
 from dovetail.answers.record.bill import DAY
-from dovetail.answers.record.entries import Entries, Entry, Period, joined
+from dovetail.answers.record.entries import Entries, Entry, Period
 from dovetail.answers.record.kept import Archive
+from dovetail.answers.record.lives import joined
 from dovetail.answers.record.log import Wanted, log_from
 from dovetail.answers.record.savings import PoolSavings, SavingsAnswer, savings_from, savings_markdown, savings_text
 from dovetail.answers.serving import duties

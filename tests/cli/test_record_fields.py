@@ -12,9 +12,9 @@ from temporalio.api.history.v1 import HistoryEvent
 from temporalio.client import WorkflowExecutionStatus, WorkflowHistory
 
 from dovetail.adapters.folder.kept_objects import FolderObjects
-from dovetail.answers.record.entries import Entries, Entry, Period, read_entries
+from dovetail.answers.record.entries import Entries, Entry, Period
 from dovetail.answers.record.facts import read_run
-from dovetail.answers.record.kept import Archive
+from dovetail.answers.record.kept import Archive, read_entries
 from dovetail.answers.record.log import LogAnswer, log_text
 from dovetail.messages.inputs import ClaimInput
 from dovetail.messages.outcomes import DisruptionRecord, LaunchOutcome
@@ -35,6 +35,7 @@ COUNTED_LATER: Final = {"saved_dollars"}
 # What `log` has as a document alone; each is used to filter, to join or to add up.
 ONLY_IN_DOCUMENTS: Final = {
     "run",
+    "uid",
     "method",
     "pod_names",
     "price_before",

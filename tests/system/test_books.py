@@ -21,8 +21,8 @@ import pytest
 from dovetail.adapters.simulator.cloud.catalogue import default_catalogue
 from dovetail.adapters.simulator.cloud.instances import InstanceRow
 from dovetail.answers.record.entries import Entry as RecordEntry
-from dovetail.answers.record.entries import joined
 from dovetail.answers.record.ledger import ledger_of
+from dovetail.answers.record.lives import joined
 from dovetail.answers.record.prices import Prices
 from dovetail.model import names
 from dovetail.model.pods import Expression

@@ -17,7 +17,8 @@ from acceptance.bench.day.fleet import Standing, a_pool
 from acceptance.bench.day.load import MINUTE, START
 from acceptance.bench.day.market import Key
 from acceptance.bench.day.play import INTERRUPTED, Course, Play, Running
-from dovetail.answers.record.entries import Entries, Entry, Period, joined
+from dovetail.answers.record.entries import Entries, Entry, Period
+from dovetail.answers.record.lives import joined
 from dovetail.answers.record.savings import SavingsAnswer, savings_from
 from dovetail.disruption.methods.static_drift import node_from_template
 from dovetail.messages.plans import DisruptionPlan, ProposedNode

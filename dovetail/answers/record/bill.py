@@ -8,6 +8,7 @@ from typing import Final
 from dovetail.answers.record.entries import Entry
 from dovetail.answers.record.prices import PricedSize, Prices
 from dovetail.model import names
+from dovetail.model.nodes import NodeClaim
 from dovetail.model.snapshot import Snapshot
 
 HOUR: Final = 3600.0
@@ -39,7 +40,8 @@ class Bill:
 
 
 def bill_of(entries: Sequence[Entry], snapshot: Snapshot, until: float) -> Bill:
-    """The bill of every node that exists or has ended within the time of these entries."""
+    """The bill of every node that exists or has ended within the time of these entries. `entries`: told apart
+    (lives.py), so that a name stands for one node."""
     prices = Prices.of(snapshot.catalogues)
     began = {claim: entry.began for entry in entries if entry.kind == "launch" for claim in entry.claims}
     types = {claim: prices.of_entry(entry) for entry in entries if entry.kind == "launch" for claim in entry.claims}
@@ -73,12 +75,19 @@ def _ended(entries: Sequence[Entry], prices: Prices, until: float) -> Iterator[_
 
 
 def _standing(entries: Iterable[Entry], snapshot: Snapshot, prices: Prices, until: float) -> Iterator[_Lived]:
-    leaving = {claim for entry in entries if entry.kind == "termination" for claim in entry.claims}
+    leaving = {claim: entry for entry in entries if entry.kind == "termination" for claim in entry.claims}
     for claim in snapshot.claims.values():
         launched = claim.condition(names.LAUNCHED)
-        if launched is not None and launched.status == "True" and claim.name not in leaving:
+        if launched is not None and launched.status == "True" and not _ends(leaving.get(claim.name), claim):
             pool = claim.labels.get(names.NODE_POOL, "")
             yield pool, claim.name, prices.of_claim(claim), (launched.changed or claim.created, until)
+
+
+def _ends(termination: Entry | None, claim: NodeClaim) -> bool:
+    """Whether it is the end of this claim, and not of one that had its name before."""
+    if termination is None or not termination.uid:
+        return termination is not None and claim.created <= termination.began
+    return termination.uid == claim.uid
 
 
 def by_day(spans: Iterable[CostSpan], since: float, until: float) -> dict[str, float]:

@@ -5,7 +5,6 @@ prices, and how it ended. What Temporal's retention has deleted is read from the
 """
 
 import asyncio
-from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Final, Literal, TypeVar
@@ -51,6 +50,7 @@ class Entry:
     pool: str = ""
     nodes: tuple[str, ...] = ()
     claims: tuple[str, ...] = ()
+    uid: str = ""  # of a launch or a termination: of its NodeClaim, whose name may have been another's before
     replacements: tuple[str, ...] = ()  # NodeClaims
     instance_type: str = ""
     zone: str = ""
@@ -108,12 +108,6 @@ def _asked(option: str, text: str, now: float) -> float:
     if moment < 0:
         raise NotUnderstood(f"{option}: {text} is before 1970")
     return moment
-
-
-async def read_entries(client: Client, cluster: str, period: Period, most: int = MOST) -> Entries:
-    """Everything that began in that period, of at most `most` workflows."""
-    found = await read_matching(client, cluster, period.query, most)
-    return replace(found, entries=joined(found.entries))
 
 
 async def read_matching(client: Client, cluster: str, condition: str, most: int = MOST) -> Entries:
@@ -238,6 +232,7 @@ def _launch(values: _Values, base: Entry) -> Entry:
         outcome=result or (gave_up if continued else base.outcome),
         pool=claim.pool,
         claims=(claim.name,),
+        uid=claim.uid,
         reason="Provisioned",
         instance_type=launched.instance_type if launched is not None else "",
         zone=launched.zone if launched is not None else "",
@@ -254,6 +249,7 @@ def _termination(values: _Values, base: Entry) -> Entry:
         outcome=result or base.outcome,
         pool=claim.pool,
         claims=(claim.name,),
+        uid=claim.uid,
         nodes=departure.nodes if departure is not None else (),
         reason=(departure.because or departure.reason) if departure is not None else "",
         message=departure.because_words if departure is not None else "",
@@ -268,28 +264,6 @@ def _termination(values: _Values, base: Entry) -> Entry:
 
 
 _READERS: Final = {"disruption": _disruption, "launch": _launch, "termination": _termination}
-
-
-def joined(entries: Sequence[Entry]) -> tuple[Entry, ...]:
-    """The entries in order, launches and terminations with the disruption that they belong to."""
-    launched_for: dict[str, Entry] = {}
-    taken_by: dict[str, Entry] = {}
-    for entry in sorted(entries, key=lambda each: each.began):
-        if entry.kind == "disruption":
-            launched_for.update(dict.fromkeys(entry.replacements, entry))
-            if entry.outcome in ("done", "running"):
-                taken_by.update(dict.fromkeys(entry.claims, entry))
-    found = []
-    for entry in sorted(entries, key=lambda entry: (entry.began, entry.workflow, entry.run)):
-        owners = {"launch": launched_for, "termination": taken_by}.get(entry.kind, {})
-        owner = owners.get(entry.claims[0]) if entry.claims else None
-        if owner is None:
-            found.append(entry)
-        elif entry.kind == "launch":
-            found.append(replace(entry, disruption=owner.workflow, reason=owner.reason))
-        else:
-            found.append(replace(entry, disruption=owner.workflow))
-    return tuple(found)
 
 
 def moment_text(at: float) -> str:

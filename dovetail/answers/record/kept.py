@@ -13,7 +13,7 @@ import re
 import zlib
 from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from typing import Any, Final
 
@@ -27,11 +27,10 @@ from dovetail.answers.record.entries import (
     Entries,
     Entry,
     Period,
-    joined,
     moment_text,
-    read_entries,
     read_matching,
 )
+from dovetail.answers.record.lives import joined
 from dovetail.background.garbage import uncollected
 from dovetail.messages.plans import Share
 from dovetail.ports.kept_objects import KeptObjects
@@ -140,6 +139,12 @@ async def read_whole(client: Client, archive: Archive, period: Period, most: int
         cut=running.cut or ended.cut,
         forgotten=old.forgotten + running.forgotten + ended.forgotten,
     )
+
+
+async def read_entries(client: Client, cluster: str, period: Period, most: int = MOST) -> Entries:
+    """Everything that began in that period, of at most `most` workflows."""
+    found = await read_matching(client, cluster, period.query, most)
+    return replace(found, entries=joined(found.entries))
 
 
 @asynccontextmanager

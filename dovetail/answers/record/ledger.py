@@ -80,7 +80,8 @@ class Ledger:
 
 
 def ledger_of(entries: Sequence[Entry], prices: Prices, until: float) -> Ledger:
-    """The ledger of everything that began within a time, seen from the end of that time."""
+    """The ledger of everything that began within a time, seen from the end of that time. `entries`: told apart
+    (lives.py), so that a name stands for one node."""
     known = _Known.of(entries, prices, until)
     pools: dict[str, _Missing] = {}
     for at, kind, event in sorted(_events(entries, known), key=lambda each: each[:2]):

@@ -10,6 +10,7 @@ from typing import Final
 
 from dovetail.answers.record.bill import DAY, Bill, CostSpan, bill_of
 from dovetail.answers.record.entries import Entry
+from dovetail.answers.record.lives import told_apart
 from dovetail.model.snapshot import Snapshot
 
 STEP_SECONDS: Final = 300.0
@@ -54,7 +55,7 @@ class Trend:
     def fill(self, entries: Sequence[Entry], fleet: Snapshot, *, cut: bool) -> None:
         """The day before the first look, from the record."""
         first = self._seen[0].at if self._seen else fleet.now
-        bill = bill_of(entries, fleet, fleet.now)
+        bill = bill_of(told_apart(entries), fleet, fleet.now)
         self._before, self.partial, self.is_filled = tuple(_points(bill, first)), cut, True
 
     def answer(self, now: float) -> TrendAnswer:
