@@ -2,6 +2,8 @@
 
 import asyncio
 import gzip
+import math
+import re
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -17,6 +19,8 @@ from dovetail.answers.record import history, kept
 from dovetail.answers.record.entries import Entries, Entry, Period, moment_text
 from dovetail.answers.record.kept import HOUR, Archive, keep_up, read_whole
 from dovetail.answers.serving import duties as serving
+from dovetail.messages.workflow_types import TERMINATE_NODE
+from dovetail.model.values.time import utc_moment
 from dovetail.settings.settings import SettingsError, read_settings
 from tests.cli.test_savings import DISRUPTION, LAUNCH
 from tests.waiting import until
@@ -48,18 +52,17 @@ class Temporal:
         return Entries(entries=tuple(chosen[:most]), cut=len(chosen) > most)
 
     def _suits(self, entry: Entry, condition: str) -> bool:
-        values = {"CloseTime": entry.ended, "StartTime": entry.began}
-        for part in condition.split(" AND "):
-            if part == kept._RUNNING:
-                if entry.ended is not None:
-                    return False
-                continue
-            name, sign, moment = part.split(" ", 2)
-            value = values[name]
-            text = "" if value is None else moment_text(value)
-            if not text or not {">=": text >= moment.strip("'"), "<": text < moment.strip("'")}[sign]:
-                return False
-        return True
+        """As the visibility list answers: what has not ended has no CloseTime, which no comparison suits."""
+        values = {
+            "WorkflowType": {"termination": TERMINATE_NODE}.get(entry.kind, ""),
+            "ExecutionStatus": "Running" if entry.ended is None else "Completed",
+            "StartTime": moment_text(entry.began),
+            "CloseTime": math.nan if entry.ended is None else entry.ended,
+        }
+        said = re.sub(r"CloseTime (<|>=) '([^']*)'", lambda m: f"CloseTime {m[1]} {utc_moment(m[2])!r}", condition)
+        for word, sign in ((" AND ", " and "), (" OR ", " or "), (" = ", " == ")):
+            said = said.replace(word, sign)
+        return bool(eval(said, {}, values))
 
 
 @pytest.fixture
@@ -114,6 +117,30 @@ async def test_what_temporal_has_forgotten_is_read_from_where_it_was_kept_and_no
     assert not any(moment_text(START + HOUR) in question for question in temporal.asked), "kept hours are not asked"
     later = await read_whole(CLIENT, archive, Period(since=START + 2 * HOUR))
     assert [entry.workflow for entry in later.entries] == ["demo/b", "demo/d", "demo/c"]
+
+
+async def test_ends_of_nodes_that_lived_in_a_time_are_found_whenever_they_began(
+    archive: Archive, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def end(name: str, began: float, over: float | None) -> Entry:
+        closed = None if over is None else START + over * HOUR
+        return replace(ended(0.0, name), kind="termination", claims=(name,), began=START + began * HOUR, ended=closed)
+
+    before, held, within, running, after = (
+        *(end("demo/before", 0.2, 0.9), end("demo/held", 0.5, 2.5), end("demo/within", 3.2, 3.4)),
+        *(end("demo/running", 0.6, None), end("demo/after", 6.1, 6.2)),
+    )
+    other = ended(2.4, "demo/other", replacements=("late",))
+    Temporal(monkeypatch, before, held, within, replace(other, began=START + 0.7 * HOUR))
+    await keep_up(CLIENT, archive, START + 4 * HOUR)
+    Temporal(monkeypatch, within, running, after)
+    wanted = Period(since=START + HOUR, until=START + 5 * HOUR, ends=True)
+
+    found = await read_whole(CLIENT, archive, wanted)
+
+    assert [entry.workflow for entry in found.entries] == ["demo/within"]
+    assert [entry.workflow for entry in found.ends] == ["demo/held", "demo/running", "demo/after"]
+    assert (await read_whole(CLIENT, archive, replace(wanted, ends=False))).ends == ()
 
 
 async def test_an_hour_that_was_kept_before_is_read_by_the_names_that_it_was_written_with(archive: Archive) -> None:

@@ -278,13 +278,48 @@ def test_a_claim_that_never_got_an_instance_costs_nothing_and_is_no_node_that_th
     assert not [note for note in one.notes if "bill" in note]
 
 
+def test_the_bill_of_a_time_has_nodes_that_left_after_it_and_that_had_begun_to_leave_before_it() -> None:
+    after = an_end(20 * HOUR, "web-1", launched=HOUR)
+    held = an_end(HOUR, "web-2", launched=0.0, instance_gone=8 * HOUR)
+    outside = [an_end(20 * HOUR, "web-3", "gone-type", launched=12 * HOUR), an_end(0.0, "web-4", "gone-type")]
+    record = Entries(entries=(), ends=joined([after, held, *outside]))
+
+    one = savings_from("demo", Period(since=5 * HOUR, until=10 * HOUR), record, 30 * HOUR, fleet())
+
+    assert one.total.bill == pytest.approx(0.2 * (5 + 3))
+    assert not one.notes, "what did not live then is no node that the bill lacks"
+
+
+@pytest.mark.parametrize(
+    "end", [(), (replace(an_end(HOUR, "web-1", launched=None, instance_gone=None), outcome="gone"),)]
+)
+def test_a_node_whose_end_nobody_has_seen_is_one_that_the_bill_lacks(end: tuple[Entry, ...]) -> None:
+    """A person has taken its finalizer off, or it left while Karpenter ran the cluster."""
+    lost = found(10 * HOUR, a_launch(0.0, "web-1"), *end)
+    under_way = found(10 * HOUR, replace(a_launch(0.0, "web-1"), ended=None, outcome="running"))
+    never = found(10 * HOUR, replace(a_launch(0.0, "web-1", ""), outcome="deleting"))
+
+    assert lost.notes == ("the bill lacks 1 node whose type, price or end is not known",)
+    assert under_way.notes == never.notes == ()
+
+
+def test_a_node_whose_termination_was_ended_by_a_person_is_billed_while_its_claim_is_there() -> None:
+    claim = replace(a_pair("n", "m8", "web").claim, name="web-1", created=0.0, conditions=(condition(LAUNCHED, 0.0),))
+    claim = replace(claim, labels={**claim.labels, ZONE: "z1", CAPACITY_TYPE: CAPACITY_ON_DEMAND})
+    broken = an_end(HOUR, "web-1", "m8", launched=0.0, instance_gone=None, outcome="failed: by hand")
+
+    one = found(10 * HOUR, broken, nodes=replace(fleet(), claims={"web-1": claim}))
+
+    assert one.total.bill == pytest.approx(4.0) and not one.notes
+
+
 def test_a_bill_without_prices_says_so() -> None:
     without = savings_from("demo", Period(since=0.0), Entries(entries=gone(0.0, "web-1")), HOUR)
     unknown = found(HOUR, replace(an_end(0.0, "web-1"), instance_type="gone-type"))
 
     assert without.total.bill is None and "–" in savings_text(without)
     assert any("prices of now are not known" in note for note in without.notes)
-    assert unknown.notes == ("the bill lacks 1 node whose type or price is not known",)
+    assert unknown.notes == ("the bill lacks 1 node whose type, price or end is not known",)
 
 
 def test_days_add_up_to_the_whole() -> None:

@@ -131,7 +131,7 @@ def test_the_last_day_of_prices_has_each_node_of_a_name() -> None:
     past, entries = Trend(), three("s-0", "s-0", "s-0")
     now = replace(with_claim(standing("s-0", 8 * DAY, "any")), now=8 * DAY + HOUR)
 
-    past.fill(joined(entries), now, cut=False)
+    past.fill(Entries(entries=joined(entries)), now)
 
     assert {point.nodes for point in past.answer(now.now).points} == {1}
 

@@ -63,7 +63,7 @@ def gone_in_between(fleet: Snapshot) -> Entry:
 async def test_what_stood_before_the_worker_began_is_added_from_the_record(source: WorkerSource) -> None:
     fleet, past = await the_fleet(source), Trend()
     past.look(fleet)
-    past.fill([gone_in_between(fleet)], fleet, cut=False)
+    past.fill(Entries(entries=(gone_in_between(fleet),)), fleet)
 
     found = past.answer(fleet.now)
     by_hours_ago = {round((fleet.now - point.at) / 3600, 2): point for point in found.points}

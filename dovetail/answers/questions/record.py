@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+from dataclasses import replace
 
 from dovetail.answers.failures import NotUnderstood
 from dovetail.answers.questions.asking import Answered, Asked, Source, in_one_form, named
@@ -39,7 +40,9 @@ async def savings(source: Source, asked: Asked) -> Answered:
     period, by = period_of(asked.word("since", "30d"), asked.word("until"), now), asked.word("by", "pool")
     if by not in ("pool", NAMESPACE):
         raise NotUnderstood(f"by: {shown(by)} is not known; it is pool or {NAMESPACE}")
-    found = await _entries(source, period, MOST)  # a sum must be complete; each costs us half a millisecond
+    found = await _entries(
+        source, replace(period, ends=True), MOST
+    )  # a sum must be complete; each costs us half a millisecond
     answer = await asyncio.to_thread(savings_from, cluster, period, found, now, await source.priced())
     return Answered("Savings", cluster, answer, lambda form, width: savings_in(answer, form, width, by))
 

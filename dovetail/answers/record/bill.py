@@ -39,21 +39,28 @@ class Bill:
         return (span for found in self.spans.values() for span in found)
 
 
-def bill_of(entries: Sequence[Entry], snapshot: Snapshot, until: float) -> Bill:
-    """The bill of every node that exists or has ended within the time of these entries. `entries`: told apart
-    (lives.py), so that a name stands for one node."""
+def bill_of(entries: Sequence[Entry], snapshot: Snapshot, since: float, until: float) -> Bill:
+    """The bill of every node that lived between these moments. `entries`: told apart (lives.py), so that a name stands
+    for one node, with the ends of all these nodes."""
     prices = Prices.of(snapshot.catalogues)
-    began = {claim: entry.began for entry in entries if entry.kind == "launch" for claim in entry.claims}
-    types = {claim: prices.of_entry(entry) for entry in entries if entry.kind == "launch" for claim in entry.claims}
+    launches = {claim: entry for entry in entries if entry.kind == "launch" for claim in entry.claims}
+    ends = {claim: entry for entry in entries if entry.kind == "termination" for claim in entry.claims}
+    standing = {name: claim for name, claim in snapshot.claims.items() if not _ends(ends.get(name), claim)}
     spans: dict[str, list[CostSpan]] = {}
-    unpriced = 0
-    for pool, claim, size, lived in (*_ended(entries, prices, until), *_standing(entries, snapshot, prices, until)):
-        size = size or types.get(claim)
-        begins = lived[0] if lived[0] is not None else began.get(claim)
-        if size is None or size.dollars is None or begins is None:
+    unpriced = sum(_is_lost(entry, ends.get(claim)) for claim, entry in launches.items() if claim not in standing)
+    for pool, claim, size, (launched, ended) in (
+        *_ended(ends, launches, prices, until),
+        *_standing(standing, prices, until),
+    ):
+        launch = launches.get(claim)
+        if launch is not None:
+            size, launched = size or prices.of_entry(launch), launch.began if launched is None else launched
+        if ended < since or (launched is not None and launched > until):
+            continue
+        if size is None or size.dollars is None or launched is None:
             unpriced += 1
         else:
-            spans.setdefault(pool, []).append(CostSpan(begins, lived[1], size.dollars))
+            spans.setdefault(pool, []).append(CostSpan(launched, ended, size.dollars))
     return Bill({pool: tuple(found) for pool, found in spans.items()}, unpriced)
 
 
@@ -62,32 +69,41 @@ _WITHOUT_INSTANCE: Final = ("no_capacity", "class_not_ready")  # outcomes of lau
 _Lived = tuple[str, str, PricedSize | None, tuple[float | None, float]]  # pool, claim, size, from when to when
 
 
-def _ended(entries: Sequence[Entry], prices: Prices, until: float) -> Iterator[_Lived]:
+def _ended(ends: Mapping[str, Entry], launches: Mapping[str, Entry], prices: Prices, until: float) -> Iterator[_Lived]:
     """A claim that never got an instance has cost nothing."""
-    last = {claim: entry for entry in entries if entry.kind == "termination" for claim in entry.claims}
-    launches = {claim: entry.outcome for entry in entries if entry.kind == "launch" for claim in entry.claims}
-    for claim, entry in last.items():
-        if entry.launched is None and launches.get(claim) in _WITHOUT_INSTANCE:
+    for claim, entry in ends.items():
+        launch = launches.get(claim)
+        if entry.launched is None and launch is not None and launch.outcome in _WITHOUT_INSTANCE:
             continue
-        if entry.instance_gone is not None or entry.ended is None:
-            ended = entry.instance_gone if entry.instance_gone is not None else until
+        if not _is_unknown(entry):
+            ended = until if entry.instance_gone is None else min(entry.instance_gone, until)
             yield entry.pool, claim, prices.of_entry(entry), (entry.launched, ended)
 
 
-def _standing(entries: Iterable[Entry], snapshot: Snapshot, prices: Prices, until: float) -> Iterator[_Lived]:
-    leaving = {claim: entry for entry in entries if entry.kind == "termination" for claim in entry.claims}
-    for claim in snapshot.claims.values():
+def _standing(claims: Mapping[str, NodeClaim], prices: Prices, until: float) -> Iterator[_Lived]:
+    for name, claim in claims.items():
         launched = claim.condition(names.LAUNCHED)
-        if launched is not None and launched.status == "True" and not _ends(leaving.get(claim.name), claim):
+        if launched is not None and launched.status == "True":
             pool = claim.labels.get(names.NODE_POOL, "")
-            yield pool, claim.name, prices.of_claim(claim), (launched.changed or claim.created, until)
+            yield pool, name, prices.of_claim(claim), (launched.changed or claim.created, until)
 
 
-def _ends(termination: Entry | None, claim: NodeClaim) -> bool:
-    """Whether it is the end of this claim, and not of one that had its name before."""
-    if termination is None or not termination.uid:
-        return termination is not None and claim.created <= termination.began
-    return termination.uid == claim.uid
+def _is_lost(launch: Entry, end: Entry | None) -> bool:
+    """Whether nobody has seen the end of the instance: a person has taken the finalizer off, or others have ended
+    it."""
+    return launch.ended is not None and launch.brought_instance and (end is None or _is_unknown(end))
+
+
+def _is_unknown(end: Entry) -> bool:
+    """Whether a termination is over and does not say when the instance ended."""
+    return end.ended is not None and end.instance_gone is None
+
+
+def _ends(end: Entry | None, claim: NodeClaim) -> bool:
+    """Whether it is the end of this claim, and not of one that had its name before, nor one that came to nothing."""
+    if end is None or _is_unknown(end):
+        return False
+    return end.uid == claim.uid if end.uid else claim.created <= end.began
 
 
 def by_day(spans: Iterable[CostSpan], since: float, until: float) -> dict[str, float]:

@@ -72,25 +72,44 @@ class Entry:
     # Of a finished disruption: dollars until now, by what happened since. It grows, and is never kept.
     saved_dollars: float | None = field(default=None, compare=False)
 
+    @property
+    def brought_instance(self) -> bool:
+        """Of a launch: whether there was an instance. Older records have no type."""
+        return bool(self.instance_type) or self.outcome == "initialised"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Period:
-    """The period that is asked for; without an end if `until` is None."""
+    """The period that is asked for; without an end if `until` is None. `ends`: with the terminations of all nodes that
+    lived in it, whenever these began."""
 
     since: float
     until: float | None = None
+    ends: bool = False
 
     @property
     def query(self) -> str:
-        begin = f"StartTime >= '{moment_text(self.since)}'"
-        return begin if self.until is None else f"{begin} AND StartTime <= '{moment_text(self.until)}'"
+        since = moment_text(self.since)
+        began = f"StartTime >= '{since}'"
+        if self.until is not None:
+            began += f" AND StartTime <= '{moment_text(self.until)}'"
+        if not self.ends:
+            return began
+        lived = f"(ExecutionStatus = 'Running' OR CloseTime >= '{since}')"
+        return f"(({began}) OR (WorkflowType = '{TERMINATE_NODE}' AND {lived}))"
+
+    def has(self, entry: Entry) -> bool:
+        """Whether it began in this period."""
+        return entry.began >= self.since and (self.until is None or entry.began <= self.until)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entries:
-    """The entries in order. `cut`: there are more; `forgotten`: histories that the retention has deleted meanwhile."""
+    """The entries in order. `cut`: there are more; `forgotten`: histories that the retention has deleted meanwhile;
+    `ends`: terminations that began before the period or after it, of nodes that lived in it."""
 
     entries: tuple[Entry, ...]
+    ends: tuple[Entry, ...] = ()
     cut: bool = False
     forgotten: int = 0
 

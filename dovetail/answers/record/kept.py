@@ -118,7 +118,7 @@ async def _keep_day(client: Client, archive: Archive, hours: list[int]) -> None:
 
 
 async def read_whole(client: Client, archive: Archive, period: Period, most: int = MOST) -> Entries:
-    """Everything that began in that period: kept hours from the archive, the rest from Temporal."""
+    """Everything of that period: kept hours from the archive, the rest from Temporal."""
     first = int(period.since // HOUR) * HOUR
     kept = sorted(hour for hour in await archive.hours() if hour >= first)
     open_from = _first_gap(kept, first)
@@ -130,21 +130,26 @@ async def read_whole(client: Client, archive: Archive, period: Period, most: int
     )
     found: dict[tuple[str, str], Entry] = {}
     for entry in (*old.entries, *running.entries, *ended.entries):
-        if entry.began >= period.since and (period.until is None or entry.began <= period.until):
+        if period.has(entry) or (period.ends and entry.kind == "termination"):
             found[entry.workflow, entry.run] = entry
-    with uncollected():
-        entries = joined(tuple(found.values()))
-    return Entries(
-        entries=entries,
+    whole = Entries(
+        entries=tuple(found.values()),
         cut=running.cut or ended.cut,
         forgotten=old.forgotten + running.forgotten + ended.forgotten,
     )
+    return _in_order(whole, period)
 
 
 async def read_entries(client: Client, cluster: str, period: Period, most: int = MOST) -> Entries:
-    """Everything that began in that period, of at most `most` workflows."""
-    found = await read_matching(client, cluster, period.query, most)
-    return replace(found, entries=joined(found.entries))
+    """Everything of that period, of at most `most` workflows."""
+    return _in_order(await read_matching(client, cluster, period.query, most), period)
+
+
+def _in_order(found: Entries, period: Period) -> Entries:
+    with uncollected():
+        entries = joined(found.entries)
+    began = tuple(entry for entry in entries if period.has(entry))
+    return replace(found, entries=began, ends=tuple(entry for entry in entries if not period.has(entry)))
 
 
 @asynccontextmanager

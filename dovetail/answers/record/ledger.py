@@ -23,7 +23,6 @@ from dovetail.model.reasons.endings import Ending
 _CONSOLIDATED: Final = frozenset({DisruptionReason.EMPTY.value, DisruptionReason.UNDERUTILIZED.value})
 _ONE: Final = PricedSize(None, 1.0, 1.0)
 _LEAST: Final = 1e-9  # of a node, below which nothing is left of it
-_JOINED: Final = "initialised"
 # If a node ends this way, the nodes that a move took away would still exist.
 _LOST: Final = frozenset(
     ending.value
@@ -108,7 +107,7 @@ def _events(entries: Iterable[Entry], known: "_Known") -> Iterator[tuple[float, 
         elif entry.kind == "termination":
             if not known.moved.intersection(entry.claims):
                 yield entry.began, _LEAVES, entry
-        elif not entry.disruption and (entry.instance_type or entry.outcome == _JOINED):
+        elif not entry.disruption and entry.brought_instance:
             yield entry.began, _LAUNCHED, entry
 
 

@@ -104,8 +104,8 @@ def savings_from(
     until = min(period.until or now, now)
     prices = NO_PRICES if fleet is None else Prices.of(fleet.catalogues)
     with uncollected():
-        entries = told_apart(found.entries)
-        bill = None if fleet is None else bill_of(entries, fleet, until)
+        entries = told_apart((*found.entries, *found.ends))
+        bill = None if fleet is None else bill_of(entries, fleet, period.since, until)
         ledger = ledger_of(entries, prices, until)
     dollars = [(credit.move, credit.dollars(period.since, until)) for credit in ledger.credits]
     pools = _Time(found.entries, period.since, until, ledger, bill).pools()
@@ -136,7 +136,7 @@ def _notes(found: Entries, bill: Bill | None) -> Iterator[str]:
     if bill is None:
         yield "prices of now are not known: there is no bill, and one node that was launched again counts as another"
     elif bill.unpriced:
-        yield f"the bill lacks {plural(bill.unpriced, 'node')} whose type or price is not known"
+        yield f"the bill lacks {plural(bill.unpriced, 'node')} whose type, price or end is not known"
 
 
 def _how_sure(later: float) -> Iterator[str]:

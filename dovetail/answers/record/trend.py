@@ -3,13 +3,13 @@ the record has it. Kept in memory, and never more than a day.
 """
 
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from itertools import chain
 from typing import Final
 
 from dovetail.answers.record.bill import DAY, Bill, CostSpan, bill_of
-from dovetail.answers.record.entries import Entry
+from dovetail.answers.record.entries import Entries
 from dovetail.answers.record.lives import told_apart
 from dovetail.model.snapshot import Snapshot
 
@@ -47,16 +47,16 @@ class Trend:
 
     def look(self, fleet: Snapshot) -> None:
         """Add a point for this moment."""
-        bill = bill_of((), fleet, fleet.now)
+        bill = bill_of((), fleet, fleet.now, fleet.now)
         standing = list(bill.all_spans())
         price = sum(span.rate for span in standing)
         self._seen.append(TrendPoint(at=fleet.now, price=price, nodes=len(standing) + bill.unpriced))
 
-    def fill(self, entries: Sequence[Entry], fleet: Snapshot, *, cut: bool) -> None:
+    def fill(self, found: Entries, fleet: Snapshot) -> None:
         """The day before the first look, from the record."""
         first = self._seen[0].at if self._seen else fleet.now
-        bill = bill_of(told_apart(entries), fleet, fleet.now)
-        self._before, self.partial, self.is_filled = tuple(_points(bill, first)), cut, True
+        bill = bill_of(told_apart((*found.entries, *found.ends)), fleet, fleet.now - DAY, fleet.now)
+        self._before, self.partial, self.is_filled = tuple(_points(bill, first)), found.cut, True
 
     def answer(self, now: float) -> TrendAnswer:
         """The points of the last day."""

@@ -111,13 +111,13 @@ async def look_at_trend(source: "Source", past: "Trend") -> None:
     from dovetail.answers.record.kept import entries_of, kept_objects
 
     try:
-        client, day = await source.temporal(), Period(since=fleet.now - DAY)
+        client, day = await source.temporal(), Period(since=fleet.now - DAY, ends=True)
         async with kept_objects(source.settings) as kept:
             found = await entries_of(client, source.settings, kept, day, source.most_entries)
     except (RPCError, TimeoutError, Failure) as error:
         _log.info("cannot read yet what nodes cost before this worker's start: %s", error)
         return
-    await asyncio.to_thread(lambda: past.fill(found.entries, fleet, cut=found.cut))
+    await asyncio.to_thread(past.fill, found, fleet)
 
 
 async def report_cluster(
