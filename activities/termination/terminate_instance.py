@@ -9,6 +9,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from itertools import count
+from typing import Final
 
 from temporalio import activity
 
@@ -40,6 +41,8 @@ from dovetail.termination import timing
 from dovetail.termination.deadline import deadline_of
 from dovetail.termination.hooks import Hook, words_of
 from dovetail.termination.ladder import DrainHold, drain_reason
+
+_MOMENTS: Final = "moments "  # of what a step keeps for its next try
 
 
 class TerminateInstance:
@@ -75,22 +78,29 @@ class TerminateInstance:
         provider_id = departure.provider_id or await self._launched(departure.claim.uid)
         if not provider_id:
             return TerminationOutcome(message="nothing was ever launched for it")
-        if provider_id in kept():
-            return TerminationOutcome(message=f"{provider_id} was gone before")  # only the release was left
+        before = kept()
+        if provider_id in before:  # only the release was left
+            return replace(_when(before), message=f"{provider_id} was gone before")
         if claim is None or claim.provider_id != provider_id:
             await self._refuse_anothers(departure.claim, provider_id)
         if not departure.instance_gone:
             await self._wait_for_hooks(departure)
+        asked = looked = self.now()
         for look in count(1):
             answer = await self._terminate(departure, provider_id)
+            last, looked = looked, self.now()
             writes = await self._write_condition(departure, answer) if look == 1 or answer == "gone" else ()
             if answer == "gone":
                 break
             report(f"instance {provider_id} is terminating")
             await self.pause(timing.pause_after_look(look))
         departures.terminated_instance(departure.claim.name, provider_id)
+        ended = TerminationOutcome(
+            message=f"{provider_id} is gone", writes=writes, asked=asked, gone=(last + looked) / 2
+        )
         keep(provider_id)
-        return TerminationOutcome(message=f"{provider_id} is gone", writes=writes)
+        keep(f"{_MOMENTS}{ended.asked} {ended.gone}")
+        return ended
 
     async def _terminate(self, departure: Departure, provider_id: str) -> str:
         """What the cloud answers; where it does not, the claim says at least how far its leaving has come."""
@@ -187,3 +197,9 @@ class TerminateInstance:
             node_drained(claim)
             departures.drained(written)
         return written
+
+
+def _when(kept: frozenset[str]) -> TerminationOutcome:
+    """The moments that an earlier try has seen, as far as its heartbeat has them."""
+    found = next((text.removeprefix(_MOMENTS).split() for text in kept if text.startswith(_MOMENTS)), None)
+    return TerminationOutcome() if found is None else TerminationOutcome(asked=float(found[0]), gone=float(found[1]))

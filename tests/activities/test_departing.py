@@ -5,9 +5,11 @@ from itertools import accumulate, count, pairwise, takewhile
 from typing import Any
 
 import pytest
+from temporalio.testing import ActivityEnvironment
 
 from dovetail.activities.disruption.delete_claim import DeleteClaims
 from dovetail.activities.shared.writes.known_claims import KnownClaims
+from dovetail.activities.termination import terminate_instance
 from dovetail.activities.termination.begin_and_end_departure import BeginAndEndDeparture, DeparturePorts
 from dovetail.activities.termination.terminate_instance import TerminateInstance
 from dovetail.activities.termination.unused_launches import UnusedLaunches
@@ -451,6 +453,30 @@ async def test_a_release_that_fails_is_tried_again_with_the_end_of_the_instance(
 
     assert (await stage.terminating.terminate_instance(departure)).released
     assert (stage.world.instances, stage.world.claims) == ({}, {})
+
+
+async def test_a_release_that_is_tried_again_still_says_when_the_instance_ended(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stage.world.put(a_leaving_claim(), a_joined_node())
+    stage.terminating.departing, stage.cloud.lingers = stage.departing, 2
+    departure, release = await stage.begin(), stage.departing.release
+    kept = list[str]()
+    monkeypatch.setattr(terminate_instance, "keep", kept.append)
+
+    async def fail(departure: Departure, claim: NodeClaim | None) -> StepOutcome:
+        raise Unreachable("NodeClaim/pool-1", "it is away")
+
+    stage.departing.release = fail  # type: ignore[method-assign]
+    with pytest.raises(Unreachable):
+        await stage.terminating.terminate_instance(departure)
+    stage.departing.release, stage.world.clock = release, 5000.0  # type: ignore[method-assign]
+    again = ActivityEnvironment()
+    again.info = replace(again.info, attempt=2, heartbeat_details=["", kept])
+
+    outcome = await again.run(stage.terminating.terminate_instance, departure)
+
+    assert outcome.released and (outcome.asked, outcome.gone) == (1000.0, 1000.75)
 
 
 async def test_a_late_launch_does_not_outlive_the_finalizer(stage: Stage) -> None:

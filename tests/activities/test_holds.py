@@ -880,3 +880,19 @@ async def test_a_hook_keeps_no_node_whose_instance_is_gone(gone: bool) -> None:
 
     assert ("is gone" in ended) is gone
     assert not gone or START + 600.0 <= stage.world.clock <= START + 620.0
+
+
+async def test_the_step_says_when_the_instance_was_told_to_end_and_when_it_ended(stage: Stage) -> None:
+    """TRM-36, TRM-47. For the record of what it has cost: a hook may hold it for hours, and EC2 takes a minute."""
+    held = 1800.0
+    stage.write({PRE_TERMINATE: "backup-team"})
+    stage.world.at(START + held, lambda: stage.write({PRE_TERMINATE: None}))
+    step = stage.terminate()
+    assert isinstance(step.cloud, FakeCloud)
+    step.cloud.lingers = 8
+
+    outcome = await step.terminate_instance(stage.departure())
+
+    assert outcome.asked is not None and START + held <= outcome.asked <= START + held + 10.0
+    looks = [outcome.asked + 5.0 * number for number in range(9)]
+    assert outcome.gone == pytest.approx((looks[-2] + looks[-1]) / 2)

@@ -161,6 +161,41 @@ async def test_an_hour_that_was_kept_before_is_read_by_the_names_that_it_was_wri
     assert (await archive.read([START + HOUR])).entries == (found,)
 
 
+async def test_what_an_older_version_made_of_histories_is_made_anew_as_far_as_temporal_has_them(
+    archive: Archive, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Their times were wrong where a hook had held an instance. What Temporal has forgotten stays as it was."""
+    gone, held = (replace(ended(1.5, name), kind="termination", instance_gone=START + 1.0) for name in ("a", "b"))
+    late, now = ended(2.5, "c"), START + 4 * HOUR
+    monkeypatch.setattr(kept, "READING", 1)
+    Temporal(monkeypatch, gone, held, late)
+    await keep_up(CLIENT, archive, now)
+    monkeypatch.setattr(kept, "READING", 2)
+    right = replace(held, instance_gone=START + 1.5 * HOUR)
+    temporal = Temporal(monkeypatch, right)
+    fresh = Archive(archive.objects, "demo")
+
+    counts = [await keep_up(CLIENT, fresh, now) for _ in range(2)]
+
+    assert (await archive.read(await archive.hours())).entries == (gone, right, late)
+    assert counts[0] > 0 == counts[1] and len(set(temporal.asked)) == len(temporal.asked), "each day once"
+
+
+async def test_an_hour_of_a_newer_version_and_one_that_cannot_be_read_stay_as_they_are(
+    tmp_path: Path, archive: Archive, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(kept, "READING", 3)
+    Temporal(monkeypatch, ended(1.5, "a"))
+    await keep_up(CLIENT, archive, START + 3 * HOUR)
+    monkeypatch.undo()
+    (tmp_path / "kept/demo/record/v1/2026-01-01/00.json.gz").write_bytes(b"of another format")
+    before = {file: file.read_bytes() for file in tmp_path.rglob("*.gz")}
+    Temporal(monkeypatch)
+
+    assert await keep_up(CLIENT, Archive(archive.objects, "demo"), START + 3 * HOUR) == 0
+    assert {file: file.read_bytes() for file in tmp_path.rglob("*.gz")} == before
+
+
 async def test_a_launch_is_joined_with_its_disruption_across_hours(
     archive: Archive, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -17,7 +17,7 @@ from dovetail.answers.record.facts import read_run
 from dovetail.answers.record.kept import Archive, read_entries
 from dovetail.answers.record.log import LogAnswer, log_text
 from dovetail.messages.inputs import ClaimInput
-from dovetail.messages.outcomes import DisruptionRecord, LaunchOutcome
+from dovetail.messages.outcomes import DisruptionRecord, LaunchOutcome, TerminationOutcome
 from dovetail.messages.plans import Share
 from dovetail.messages.subjects import ClaimRef, Departure
 from dovetail.workflows.converter import DATA_CONVERTER
@@ -172,3 +172,40 @@ async def test_a_disruption_that_is_done_has_the_nodes_that_left_and_their_share
     assert (partly.pool, refused.pool) == ("pool-1", "pool-0")
     assert (partly.price_before, partly.price_after, partly.saved) == pytest.approx((0.2, 0.1, 0.1))
     assert (len(refused.nodes), refused.pods, refused.saved) == (5, 5, 0.5)
+
+
+def leaving(departure: Departure, at: float, ended: TerminationOutcome) -> Sequence[HistoryEvent]:
+    """A termination whose second step began at second 100, in its second attempt, and answered at that second."""
+    start, *first = answering("begin_departure", departure)
+    _, asked, done = answering("terminate_instance", ended)
+    asked.event_id = done.activity_task_completed_event_attributes.scheduled_event_id = 8
+    looked = event("activity_task_started", scheduled_event_id=8)
+    looked.activity_task_started_event_attributes.attempt = 2
+    for each, second in ((asked, 90.0), (looked, 100.0), (done, at)):
+        each.event_time.FromNanoseconds(int(second * 1e9))
+    return [start, *first, asked, looked, done]
+
+
+LAUNCHED: Final = Departure(claim=ClaimRef(name="web-1", uid="u1", pool="web"), provider_id="test://1", launched=1.0)
+
+
+@pytest.mark.parametrize(
+    ("departure", "ended", "moments"),
+    [
+        (LAUNCHED, TerminationOutcome(asked=21_690.0, gone=21_698.5), (21_690.0, 21_698.5)),
+        (LAUNCHED, TerminationOutcome(), (90.0, 21_700.0)),
+        (replace(LAUNCHED, provider_id=""), TerminationOutcome(), (90.0, None)),
+        (replace(LAUNCHED, provider_id=""), TerminationOutcome(asked=95.0, gone=96.0), (95.0, 96.0)),
+    ],
+    ids=["a hook held it", "an older history", "nothing was launched", "launched after all"],
+)
+async def test_a_termination_says_when_its_instance_was_told_to_end_and_when_it_ended(
+    departure: Departure, ended: TerminationOutcome, moments: tuple[float, float | None]
+) -> None:
+    """One attempt holds hooks and then looks until the instance is gone: its start says nothing of the end."""
+    client: Any = Recorded()
+    client.histories = {"TerminateNode/of web-1": leaving(departure, 21_700.0, ended)}
+
+    [found] = (await read_entries(client, "demo", Period(since=0.0))).entries
+
+    assert (found.drained, found.instance_gone) == moments

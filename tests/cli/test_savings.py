@@ -3,12 +3,7 @@
 from dataclasses import replace
 from typing import Any
 
-import pytest
-from temporalio.api.enums.v1 import EventType
-from temporalio.api.history.v1 import HistoryEvent
-
-from dovetail.answers.record.entries import Entries, Entry, Period, instance_gone
-from dovetail.answers.record.facts import read_run
+from dovetail.answers.record.entries import Entries, Entry, Period
 from dovetail.answers.record.log import LogAnswer, Wanted, log_from, log_markdown, log_text
 from dovetail.answers.record.savings import PoolSavings, savings_from, savings_markdown, savings_text
 from dovetail.model.snapshot import Snapshot
@@ -167,20 +162,3 @@ def test_many_nodes_are_counted_and_moments_say_their_zone() -> None:
     assert "n1, n2 and 1 more" in line and head.startswith("BEGAN (UTC)")
     assert head.index("$/H") + len("$/H") == line.index("0.4000") + len("0.4000"), "amounts end below one another"
     assert log_markdown(answer).startswith("| began (UTC) |")
-
-
-@pytest.mark.parametrize(("attempt", "gone"), [(1, 100.0), (2, 99.75), (4, 99.5), (9, 97.5)])
-def test_an_instance_ended_between_the_last_two_looks_at_it(attempt: int, gone: float) -> None:
-    scheduled, started, done = (HistoryEvent(event_id=number) for number in (5, 6, 7))
-    scheduled.event_type = EventType.EVENT_TYPE_ACTIVITY_TASK_SCHEDULED
-    scheduled.activity_task_scheduled_event_attributes.activity_type.name = "terminate_instance"
-    started.event_time.FromSeconds(100)
-    started.activity_task_started_event_attributes.scheduled_event_id = 5
-    started.activity_task_started_event_attributes.attempt = attempt
-    done.event_type = EventType.EVENT_TYPE_ACTIVITY_TASK_COMPLETED
-    done.event_time.FromSeconds(101)
-    done.activity_task_completed_event_attributes.scheduled_event_id = 5
-    done.activity_task_completed_event_attributes.started_event_id = 6
-
-    assert instance_gone(read_run([scheduled, started, done])) == gone
-    assert instance_gone(read_run([scheduled])) is None

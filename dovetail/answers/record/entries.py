@@ -17,13 +17,12 @@ from dovetail.answers.record.decoding import failure_text, typed
 from dovetail.answers.record.facts import Run, run_of
 from dovetail.answers.wording import seconds_of
 from dovetail.messages.inputs import ClaimInput, DisruptInput
-from dovetail.messages.outcomes import DisruptionRecord, LaunchOutcome
+from dovetail.messages.outcomes import DisruptionRecord, LaunchOutcome, TerminationOutcome
 from dovetail.messages.plans import Share, name_of
 from dovetail.messages.subjects import Departure
 from dovetail.messages.workflow_ids import query_of
 from dovetail.messages.workflow_types import DISRUPT_NODES, LAUNCH_NODE, TERMINATE_NODE
 from dovetail.model.values.time import utc_moment
-from dovetail.termination.timing import pause_after_look
 from dovetail.workflows.converter import UnreadablePayload
 
 AT_ONCE: Final = 8  # histories read at the same time: the server has other work
@@ -64,7 +63,7 @@ class Entry:
     asked_by: str = ""  # who asked for it, if anybody did
     message: str = ""
     disruption: str = ""  # the workflow that this launch or termination is part of
-    drained: float | None = None  # of a termination: when its pods had left and its instance was about to be terminated
+    drained: float | None = None  # of a termination: when nothing held it any more and its instance was told to end
     instance_gone: float | None = None  # of a termination: when its instance ended, between two looks at the cloud
     launched: float | None = None  # of a termination: when its instance was launched
     expires: float | None = None  # of a termination: when its node would have expired
@@ -188,18 +187,19 @@ class _Values:
         return typed(self.converter, done.result, kind) if done is not None else None
 
 
-def drained(run: Run) -> float | None:
-    """When the step that terminates the instance was scheduled."""
+def _drained(run: Run, ended: TerminationOutcome) -> float | None:
+    """When its instance was told to end; in histories that do not say so, when the step was scheduled that does."""
+    if ended.asked is not None:
+        return ended.asked
     return next((step.at / 1e9 for step in run.asked("terminate_instance")), None)
 
 
-def instance_gone(run: Run) -> float | None:
-    """When the instance ended: the middle between the last two looks of the step that terminates it."""
+def _instance_gone(run: Run, ended: TerminationOutcome, *, launched: bool) -> float | None:
+    """When the instance ended; in histories that do not say so, when the step answered that waits for that."""
     done = run.answered("terminate_instance")
-    if done is None or done.step.looked is None:
-        return None
-    pause = pause_after_look(done.step.attempt - 1) if done.step.attempt > 1 else 0.0
-    return done.step.looked / 1e9 - pause / 2
+    if ended.gone is not None or done is None or not launched:
+        return ended.gone
+    return done.at / 1e9
 
 
 def _outcome(found: WorkflowExecution, run: Run) -> str:
@@ -263,6 +263,8 @@ def _launch(values: _Values, base: Entry) -> Entry:
 def _termination(values: _Values, base: Entry) -> Entry:
     claim, result = values.given(ClaimInput).claim, values.result(str)
     departure = values.answer_of("begin_departure", Departure)
+    ended = values.answer_of("terminate_instance", TerminationOutcome) or TerminationOutcome()
+    was_launched = departure is not None and departure.provider_id != ""
     return replace(
         base,
         outcome=result or base.outcome,
@@ -277,8 +279,8 @@ def _termination(values: _Values, base: Entry) -> Entry:
         capacity_type=departure.capacity_type if departure is not None else "",
         launched=departure.launched if departure is not None else None,
         expires=departure.expires if departure is not None else None,
-        drained=drained(values.run),
-        instance_gone=instance_gone(values.run),
+        drained=_drained(values.run, ended),
+        instance_gone=_instance_gone(values.run, ended, launched=was_launched),
     )
 
 

@@ -2,8 +2,8 @@
 
 The content of an hour's object follows from Temporal alone: the entries of all workflows that ended in it. So any
 worker may write it, two may write it at once, and a killed one loses nothing: the next look finds the hour missing and
-writes it, as long as Temporal has it. An hour is never written a second time. Reading joins both: kept hours from here,
-everything else from Temporal.
+writes it, as long as Temporal has it. An hour is written a second time only where a newer version reads the same
+histories otherwise. Reading joins both: kept hours from here, everything else from Temporal.
 """
 
 import asyncio
@@ -11,9 +11,9 @@ import gzip
 import logging
 import re
 import zlib
-from collections.abc import AsyncIterator, Iterable, Sequence
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any, Final
 
@@ -38,6 +38,9 @@ from dovetail.settings.settings import Settings
 from dovetail.wiring.world import open_kept_objects
 
 FORMAT: Final = "dovetail-record/1"
+READING: Final = (
+    2  # of histories: what was made of them by a lower number is made anew. 1 took holds for the instance's end
+)
 HOUR: Final = 3600
 SETTLE_SECONDS: Final = 600.0  # after the end of an hour, until the visibility list has all of it
 LONGEST_BACK: Final = 90 * 86400.0  # how far back missing hours are looked for
@@ -56,6 +59,7 @@ class Archive:
 
     objects: KeptObjects
     cluster: str
+    _current: set[int] = field(default_factory=set, compare=False)  # hours that need not be looked at again
 
     async def hours(self) -> frozenset[int]:
         """The kept hours, each as the second at which it begins."""
@@ -69,6 +73,7 @@ class Archive:
             "format": FORMAT,
             "cluster": self.cluster,
             "hour": moment_text(hour),
+            "reading": READING,
             "entries": [_raw(entry) for entry in kept],
             "forgotten": forgotten,
         }
@@ -82,6 +87,15 @@ class Archive:
             entries = tuple(_entry(raw) for body in bodies for raw in body["entries"])
         return Entries(entries=entries, forgotten=sum(int(body["forgotten"]) for body in bodies))
 
+    async def outdated(self, hours: Iterable[int]) -> dict[int, Entries]:
+        """What an older version made of these hours."""
+        looked = [hour for hour in hours if hour not in self._current]
+        found = await self.objects.get_all([self._name(hour) for hour in looked])
+        bodies = {hour: _body(data) for hour, data in zip(looked, found, strict=True) if data is not None}
+        old = [hour for hour, body in bodies.items() if body.get("reading", 1) < READING]
+        self._current.update(set(looked) - set(old))
+        return {hour: await self.read([hour]) for hour in old}
+
     @property
     def _prefix(self) -> str:
         return f"{self.cluster}/record/v1/"
@@ -91,30 +105,34 @@ class Archive:
 
 
 async def keep_up(client: Client, archive: Archive, now: float) -> int:
-    """Write the missing hours, oldest first; returns how many."""
+    """Write the missing hours, oldest first, and anew what an older version made of histories that Temporal still has;
+    returns how many."""
     kept = await archive.hours()
     last = int((now - SETTLE_SECONDS) // HOUR) * HOUR  # this hour is not over, or not settled
     first = int((now - await _reach(client)) // HOUR + 1) * HOUR
-    missing = [hour for hour in range(first, last, HOUR) if hour not in kept]
-    for day in _by_day(missing):
-        await _keep_day(client, archive, day)
-    return len(missing)
+    known = await archive.outdated(hour for hour in range(first, last, HOUR) if hour in kept)
+    wanted = [hour for hour in range(first, last, HOUR) if hour not in kept or hour in known]
+    for day in _by_day(wanted):
+        await _keep_day(client, archive, day, known)
+    return len(wanted)
 
 
-async def _keep_day(client: Client, archive: Archive, hours: list[int]) -> None:
+async def _keep_day(client: Client, archive: Archive, hours: list[int], known: Mapping[int, Entries]) -> None:
+    """`known`: what is kept of these hours, of which Temporal may have forgotten a part."""
     since, until = moment_text(hours[0]), moment_text(hours[-1] + HOUR)
     within = f"CloseTime >= '{since}' AND CloseTime < '{until}'"
     found = await read_matching(client, archive.cluster, within, MOST_AT_ONCE)
     if found.cut:
         _log.error("the record of %s to %s was not saved: it has more than %d workflows", since, until, MOST_AT_ONCE)
         return
-    by_hour: dict[int, list[Entry]] = {hour: [] for hour in hours}
+    by_hour = {hour: {(e.workflow, e.run): e for e in known[hour].entries} if hour in known else {} for hour in hours}
     for entry in found.entries:
         hour = int((entry.ended or 0.0) // HOUR) * HOUR
         if hour in by_hour:
-            by_hour[hour].append(entry)
+            by_hour[hour][entry.workflow, entry.run] = entry
     for number, (hour, entries) in enumerate(sorted(by_hour.items())):
-        await archive.put(hour, entries, 0 if number else found.forgotten)
+        forgotten = known[hour].forgotten if hour in known else 0 if number else found.forgotten
+        await archive.put(hour, entries.values(), forgotten)
 
 
 async def read_whole(client: Client, archive: Archive, period: Period, most: int = MOST) -> Entries:
@@ -226,7 +244,7 @@ def _body(data: bytes) -> dict[str, Any]:
             return body
     except (zlib.error, orjson.JSONDecodeError, LookupError, TypeError):
         _log.warning("an hour of the kept record cannot be read")
-    return {"entries": [], "forgotten": 1}
+    return {"entries": [], "forgotten": 1, "reading": READING}  # and is never written over
 
 
 _DEFAULTS: Final = {name: field.default for name, field in Entry.__dataclass_fields__.items()}

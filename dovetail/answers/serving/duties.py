@@ -55,11 +55,12 @@ async def keep_record(settings: Settings, presence: TemporalPresence) -> None:
 
     objects = open_kept_objects(settings, settings.record)
     assert objects is not None
+    archive = Archive(objects, settings.cluster)
     await asyncio.sleep(first_look(own_identity(settings.pod)))
     try:
         while True:
             if presence.client is not None and not presence.is_away:
-                count = await keep_up(presence.client, Archive(objects, settings.cluster), time.time())
+                count = await keep_up(presence.client, archive, time.time())
                 if count:
                     _log.info("saved the record of %d hours in %s", count, settings.record)
             await asyncio.sleep(LOOK_SECONDS)
