@@ -266,11 +266,14 @@ def test_the_bill_is_what_all_nodes_have_cost_in_that_time() -> None:
     assert not [note for note in one.notes if "bill" in note]
 
 
-@pytest.mark.parametrize("outcome", ["no_capacity", "class_not_ready"])
-def test_a_claim_that_never_got_an_instance_costs_nothing_and_is_no_node_that_the_bill_lacks(outcome: str) -> None:
-    """Its termination looks once whether there is an instance after all."""
+@pytest.mark.parametrize("kind", ["", "m4"])
+@pytest.mark.parametrize("outcome", ["no_capacity", "class_not_ready", "timed_out"])
+def test_a_claim_that_never_got_an_instance_costs_nothing_and_is_no_node_that_the_bill_lacks(
+    outcome: str, kind: str
+) -> None:
+    """Its termination looks once whether there is an instance after all, and may know a type from its template."""
     tried = replace(a_launch(HOUR, "web-1", ""), outcome=outcome)
-    ended = an_end(HOUR + 40.0, "web-1", "", launched=None)
+    ended = an_end(HOUR + 40.0, "web-1", kind, launched=None)
 
     one = found(2 * HOUR, *gone(0.0, "web-2"), tried, ended)
 

@@ -64,7 +64,7 @@ def bill_of(entries: Sequence[Entry], snapshot: Snapshot, since: float, until: f
     return Bill({pool: tuple(found) for pool, found in spans.items()}, unpriced)
 
 
-_WITHOUT_INSTANCE: Final = ("no_capacity", "class_not_ready")  # outcomes of launches
+_WITHOUT_INSTANCE: Final = ("no_capacity", "class_not_ready", "timed_out")  # outcomes of launches
 
 _Lived = tuple[str, str, PricedSize | None, tuple[float | None, float]]  # pool, claim, size, from when to when
 
