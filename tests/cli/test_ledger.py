@@ -301,8 +301,9 @@ def test_a_node_whose_end_nobody_has_seen_is_one_that_the_bill_lacks(end: tuple[
     lost = found(10 * HOUR, a_launch(0.0, "web-1"), *end)
     under_way = found(10 * HOUR, replace(a_launch(0.0, "web-1"), ended=None, outcome="running"))
     never = found(10 * HOUR, replace(a_launch(0.0, "web-1", ""), outcome="deleting"))
+    cut_short = found(10 * HOUR, an_end(HOUR, "web-1", instance_gone=None, outcome="failed: by hand"))
 
-    assert lost.notes == ("the bill lacks 1 node whose type, price or end is not known",)
+    assert lost.notes == cut_short.notes == ("the bill lacks 1 node whose type, price or end is not known",)
     assert under_way.notes == never.notes == ()
 
 

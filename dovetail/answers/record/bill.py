@@ -47,7 +47,8 @@ def bill_of(entries: Sequence[Entry], snapshot: Snapshot, since: float, until: f
     ends = {claim: entry for entry in entries if entry.kind == "termination" for claim in entry.claims}
     standing = {name: claim for name, claim in snapshot.claims.items() if not _ends(ends.get(name), claim)}
     spans: dict[str, list[CostSpan]] = {}
-    unpriced = sum(_is_lost(entry, ends.get(claim)) for claim, entry in launches.items() if claim not in standing)
+    others = {*launches, *ends} - standing.keys()
+    unpriced = sum(_is_lost(launches.get(claim), ends.get(claim)) for claim in others)
     for pool, claim, size, (launched, ended) in (
         *_ended(ends, launches, prices, until),
         *_standing(standing, prices, until),
@@ -88,10 +89,12 @@ def _standing(claims: Mapping[str, NodeClaim], prices: Prices, until: float) -> 
             yield pool, name, prices.of_claim(claim), (launched.changed or claim.created, until)
 
 
-def _is_lost(launch: Entry, end: Entry | None) -> bool:
-    """Whether nobody has seen the end of the instance: a person has taken the finalizer off, or others have ended
-    it."""
-    return launch.ended is not None and launch.brought_instance and (end is None or _is_unknown(end))
+def _is_lost(launch: Entry | None, end: Entry | None) -> bool:
+    """Whether there was an instance and nobody has seen its end: a person has taken the finalizer off, or others have
+    ended it."""
+    came = launch is not None and launch.ended is not None and launch.brought_instance
+    left = end is not None and end.launched is not None
+    return (came or left) and (end is None or _is_unknown(end))
 
 
 def _is_unknown(end: Entry) -> bool:
