@@ -30,6 +30,7 @@ from dovetail.model.names import (
     DRAINED,
     INSTANCE_TYPE,
     LAUNCHED,
+    ON_DEMAND_SINCE,
     REGISTERED_CONDITION,
     TERMINATION_DEADLINE,
     TERMINATION_FINALIZER,
@@ -37,6 +38,7 @@ from dovetail.model.names import (
 )
 from dovetail.model.nodes import Node, NodeClaim
 from dovetail.model.reasons.endings import BY_OTHERS_WORDS, Ending, WhyGone, ended_of
+from dovetail.model.values.time import time_or_none
 from dovetail.ports.cloud import Cloud
 from dovetail.ports.failures import Postponed, Refused
 from dovetail.ports.objects import ClaimStatus, MetadataChange, Nodes
@@ -109,6 +111,7 @@ class BeginAndEndDeparture:
             capacity_type=written.labels.get(CAPACITY_TYPE, ""),
             launched=_launched(written),
             expires=written.expires_at,
+            on_demand_since=time_or_none(written.annotations.get(ON_DEMAND_SINCE, "")),
             because=ended.because,
             because_words=ended.words,
         )

@@ -40,5 +40,6 @@ class Departure:
     capacity_type: str = ""
     launched: float | None = None
     expires: float | None = None
+    on_demand_since: float | None = None  # of an instance that was launched into a reservation
     because: str = ""  # an Ending, or the disruption's reason; empty in histories of 0.1.0
     because_words: str = ""

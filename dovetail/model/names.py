@@ -94,6 +94,7 @@ BREAKER: Final = (
     "dovetail.sh/breaker"  # on a NodePool: <reason>@<hash>=<when>:<mark>.…/<opened>x<tries>+<when>:<mark>,…
 )
 REPLACEMENT_FOR: Final = "dovetail.sh/replacement-for"  # on a NodeClaim: the reason of the disruption that made it
+ON_DEMAND_SINCE: Final = "dovetail.sh/on-demand-since"  # on a NodeClaim: when its reservation ceased to cover it
 BEGUN: Final = "dovetail.sh/begun"  # on a NodePool: <reason>@<when>=<mark>,<reason>@<when>*<nodes>,…
 PLACEMENT: Final = "dovetail.sh/placement"  # on a NodePool: cost or default, how its new nodes are chosen
 NODE_COST: Final = "dovetail.sh/node-cost"  # on a NodePool: dollars an hour that each node costs on top of its instance

@@ -18,10 +18,19 @@ from dovetail.answers.record.log import Wanted, log_from
 from dovetail.answers.record.savings import PoolSavings, SavingsAnswer, savings_from, savings_markdown, savings_text
 from dovetail.answers.serving import duties
 from dovetail.cli.top.questions import SAVINGS_PERIOD
-from dovetail.model.names import CAPACITY_ON_DEMAND, CAPACITY_SPOT, CAPACITY_TYPE, INSTANCE_TYPE, LAUNCHED, ZONE
+from dovetail.model.names import (
+    CAPACITY_ON_DEMAND,
+    CAPACITY_SPOT,
+    CAPACITY_TYPE,
+    INSTANCE_TYPE,
+    LAUNCHED,
+    ON_DEMAND_SINCE,
+    ZONE,
+)
 from dovetail.model.pools import Catalogue
 from dovetail.model.reasons.endings import Ending
 from dovetail.model.snapshot import Snapshot
+from dovetail.model.values.time import format_time
 from dovetail.telemetry.metrics.ours.last_day import LastDay
 from testing.disruption_worlds import TYPES, a_pair, a_type, condition
 
@@ -305,6 +314,19 @@ def test_a_node_whose_end_nobody_has_seen_is_one_that_the_bill_lacks(end: tuple[
 
     assert lost.notes == cut_short.notes == ("the bill lacks 1 node whose type, price or end is not known",)
     assert under_way.notes == never.notes == ()
+
+
+@pytest.mark.parametrize("stands", [True, False])
+def test_a_node_that_fell_back_from_its_reservation_is_billed_from_then_on(stands: bool) -> None:
+    """AWS-147. Its labels say on-demand since, and a reserved instance counts as nothing in catalogues."""
+    claim = replace(a_pair("n", "m8", "web").claim, name="web-1", created=0.0, conditions=(condition(LAUNCHED, 0.0),))
+    labels = {**claim.labels, ZONE: "z1", CAPACITY_TYPE: CAPACITY_ON_DEMAND}
+    claim = replace(claim, labels=labels, annotations={ON_DEMAND_SINCE: format_time(6 * HOUR)})
+    ended = an_end(8 * HOUR, "web-1", "m8", launched=0.0, instance_gone=8 * HOUR, on_demand_since=6 * HOUR)
+
+    one = found(10 * HOUR, nodes=replace(fleet(), claims={"web-1": claim})) if stands else found(10 * HOUR, ended)
+
+    assert one.total.bill == pytest.approx(0.4 * (4 if stands else 2))
 
 
 def test_a_node_whose_termination_was_ended_by_a_person_is_billed_while_its_claim_is_there() -> None:

@@ -45,6 +45,7 @@ ONLY_IN_DOCUMENTS: Final = {
     "instance_gone",
     "launched",
     "expires",
+    "on_demand_since",
     "shares",
 }
 
@@ -98,7 +99,7 @@ def launched() -> Sequence[HistoryEvent]:
 def left() -> Sequence[HistoryEvent]:
     """With what the record needs of a claim that is gone."""
     claim = ClaimRef(name="web-1", uid="u1", pool="web")
-    return answering("begin_departure", Departure(claim=claim, launched=1.0, expires=2.0))
+    return answering("begin_departure", Departure(claim=claim, launched=1.0, expires=2.0, on_demand_since=1.5))
 
 
 def answering(step: str, answer: object) -> Sequence[HistoryEvent]:

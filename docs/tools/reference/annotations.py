@@ -141,6 +141,7 @@ NOTES_OF_DOVETAIL: Final = (
         "([decision 226](../decisions/0226-failed-replacements.md))",
     ),
     Word(names.REPLACEMENT_FOR, "NodeClaim", "the reason of the disruption that it was made for"),
+    Word(names.ON_DEMAND_SINCE, "NodeClaim", "since when its instance is no longer covered by its reservation"),
     Word(
         names.BEGUN, "NodePool", "when nodes began to leave and why, as far back as a rate of a DisruptionPolicy looks"
     ),

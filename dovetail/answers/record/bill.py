@@ -10,6 +10,7 @@ from dovetail.answers.record.prices import PricedSize, Prices
 from dovetail.model import names
 from dovetail.model.nodes import NodeClaim
 from dovetail.model.snapshot import Snapshot
+from dovetail.model.values.time import time_or_none
 
 HOUR: Final = 3600.0
 DAY: Final = 86400.0
@@ -49,7 +50,7 @@ def bill_of(entries: Sequence[Entry], snapshot: Snapshot, since: float, until: f
     spans: dict[str, list[CostSpan]] = {}
     others = {*launches, *ends} - standing.keys()
     unpriced = sum(_is_lost(launches.get(claim), ends.get(claim)) for claim in others)
-    for pool, claim, size, (launched, ended) in (
+    for pool, claim, size, (launched, paid, ended) in (
         *_ended(ends, launches, prices, until),
         *_standing(standing, prices, until),
     ):
@@ -61,13 +62,17 @@ def bill_of(entries: Sequence[Entry], snapshot: Snapshot, since: float, until: f
         if size is None or size.dollars is None or launched is None:
             unpriced += 1
         else:
-            spans.setdefault(pool, []).append(CostSpan(launched, ended, size.dollars))
+            of_pool = spans.setdefault(pool, [])
+            if paid is not None:
+                of_pool.append(CostSpan(launched, paid, 0.0))  # as catalogues count what is reserved
+            of_pool.append(CostSpan(max(launched, paid or 0.0), ended, size.dollars))
     return Bill({pool: tuple(found) for pool, found in spans.items()}, unpriced)
 
 
 _WITHOUT_INSTANCE: Final = ("no_capacity", "class_not_ready", "timed_out")  # outcomes of launches
 
-_Lived = tuple[str, str, PricedSize | None, tuple[float | None, float]]  # pool, claim, size, from when to when
+# Pool, claim, size, and when it was launched, ceased to be covered by a reservation, and ended.
+_Lived = tuple[str, str, PricedSize | None, tuple[float | None, float | None, float]]
 
 
 def _ended(ends: Mapping[str, Entry], launches: Mapping[str, Entry], prices: Prices, until: float) -> Iterator[_Lived]:
@@ -78,7 +83,7 @@ def _ended(ends: Mapping[str, Entry], launches: Mapping[str, Entry], prices: Pri
             continue
         if not _is_unknown(entry):
             ended = until if entry.instance_gone is None else min(entry.instance_gone, until)
-            yield entry.pool, claim, prices.of_entry(entry), (entry.launched, ended)
+            yield entry.pool, claim, prices.of_entry(entry), (entry.launched, entry.on_demand_since, ended)
 
 
 def _standing(claims: Mapping[str, NodeClaim], prices: Prices, until: float) -> Iterator[_Lived]:
@@ -86,7 +91,8 @@ def _standing(claims: Mapping[str, NodeClaim], prices: Prices, until: float) -> 
         launched = claim.condition(names.LAUNCHED)
         if launched is not None and launched.status == "True":
             pool = claim.labels.get(names.NODE_POOL, "")
-            yield pool, name, prices.of_claim(claim), (launched.changed or claim.created, until)
+            paid = time_or_none(claim.annotations.get(names.ON_DEMAND_SINCE, ""))
+            yield pool, name, prices.of_claim(claim), (launched.changed or claim.created, paid, until)
 
 
 def _is_lost(launch: Entry | None, end: Entry | None) -> bool:

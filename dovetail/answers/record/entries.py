@@ -67,6 +67,7 @@ class Entry:
     instance_gone: float | None = None  # of a termination: when its instance ended, between two looks at the cloud
     launched: float | None = None  # of a termination: when its instance was launched
     expires: float | None = None  # of a termination: when its node would have expired
+    on_demand_since: float | None = None  # of a termination: when its reservation ceased to cover the instance
     shares: tuple[Share, ...] = ()  # of a disruption: whose pods its nodes were for, if the record has it
     # Of a finished disruption: dollars until now, by what happened since. It grows, and is never kept.
     saved_dollars: float | None = field(default=None, compare=False)
@@ -279,6 +280,7 @@ def _termination(values: _Values, base: Entry) -> Entry:
         capacity_type=departure.capacity_type if departure is not None else "",
         launched=departure.launched if departure is not None else None,
         expires=departure.expires if departure is not None else None,
+        on_demand_since=departure.on_demand_since if departure is not None else None,
         drained=_drained(values.run, ended),
         instance_gone=_instance_gone(values.run, ended, launched=was_launched),
     )

@@ -48,7 +48,7 @@ class Trend:
     def look(self, fleet: Snapshot) -> None:
         """Add a point for this moment."""
         bill = bill_of((), fleet, fleet.now, fleet.now)
-        standing = list(bill.all_spans())
+        standing = [span for span in bill.all_spans() if span.ends >= fleet.now]
         price = sum(span.rate for span in standing)
         self._seen.append(TrendPoint(at=fleet.now, price=price, nodes=len(standing) + bill.unpriced))
 

@@ -23,7 +23,7 @@ MOMENTS: Final = frozenset(
         *("at", "deleted_at", "due", "ended", "expires_at", "next_due", "next_try", "now", "quiet_since"),
         *("replaced_from", "seen_since", "silent_since", "since", "started", "until"),
         *("dovetail_since", "karpenter_at"),
-        *("began", "drained", "instance_gone"),
+        *("began", "drained", "instance_gone", "on_demand_since"),
     }
 )
 

@@ -17,6 +17,7 @@ from dovetail.model.nodes import Condition, Node, NodeClaim
 from dovetail.model.pods import Expression
 from dovetail.model.pools import ClaimTemplate, NodePool
 from dovetail.model.scheduling.taints import Taint
+from dovetail.model.values.time import time_or_none
 from dovetail.ports.cloud import Instance, Prepared
 from dovetail.ports.failures import Postponed
 from dovetail.ports.objects import ClaimStatus, MetadataChange, NewClaim
@@ -243,6 +244,8 @@ class TestReservations:
             assert RESERVATION not in found.labels
             assert "karpenter.k8s.aws/capacity-reservation-type" not in found.labels
             assert found.labels["karpenter.k8s.aws/capacity-reservation-interruptible"] == "false"
+        since = time_or_none(scene.objects.claims[claim.name].annotations[names.ON_DEMAND_SINCE])
+        assert since is not None and abs(since - time.time()) < 600.0, "the bill begins then"
 
     async def test_claims_of_a_capacity_block_are_deleted_forty_minutes_before_its_end(self, scene: Scene) -> None:
         """AWS-148."""

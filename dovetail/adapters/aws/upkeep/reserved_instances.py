@@ -8,7 +8,7 @@ that, so that pods can be drained. Only this direction: nothing becomes reserved
 import logging
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from dovetail.adapters.aws import names
@@ -20,6 +20,7 @@ from dovetail.adapters.aws.upkeep.upkeep_task import each
 from dovetail.model import names as core
 from dovetail.model.nodes import NodeClaim
 from dovetail.model.reasons.endings import Ending, ended_text
+from dovetail.model.values.time import format_time
 from dovetail.ports.failures import Failure
 from dovetail.ports.objects import MetadataChange, NodeClaims, Nodes
 
@@ -110,7 +111,9 @@ class ReservedInstances:
         for node in await self._nodes.list_by_provider_id(claim.provider_id):
             if node.labels.get(core.CAPACITY_TYPE) == core.CAPACITY_RESERVED and core.REGISTERED in node.labels:
                 await self._nodes.patch(node, _DEMOTED)
-        await self._claims.patch(claim, _DEMOTED)
+        await self._claims.patch(
+            claim, replace(_DEMOTED, annotations={core.ON_DEMAND_SINCE: format_time(self._clock())})
+        )
 
 
 def _is_reserved(claim: NodeClaim) -> bool:
