@@ -142,7 +142,7 @@ class DrainOutcome(StepOutcome):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TerminationOutcome(StepOutcome):
     released: bool = False  # and the finalizers are off
-    asked: float | None = None  # when it was first told to end: hooks held it no more
+    asked: float | None = None  # when it was first asked to end: no hook held it any more
     gone: float | None = None  # when it ended: in the middle between the last two looks at the cloud
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from dovetail.answers.record.entries import Entries, Entry, Period
 from dovetail.answers.record.kept import read_entries
-from dovetail.answers.record.lives import joined, told_apart
+from dovetail.answers.record.lives import distinct, joined
 from dovetail.answers.record.log import Wanted, log_from
 from dovetail.answers.record.trend import Trend
 from dovetail.model.names import CAPACITY_ON_DEMAND, CAPACITY_TYPE, INSTANCE_TYPE, LAUNCHED, ZONE
@@ -123,8 +123,8 @@ def test_what_follows_an_end_that_nobody_has_written_is_another_node_by_its_uid(
     """A person has taken the finalizer off."""
     one, two = (replace(a_launch(at, "s-0"), uid=f"u{at:g}") for at in (0.0, DAY))
 
-    assert [e.claims for e in told_apart([one, two])] == [("s-0/1",), ("s-0",)]
-    assert told_apart([one, replace(two, uid=one.uid)])[0] is one, "the same launch, begun anew"
+    assert [e.claims for e in distinct([one, two])] == [("s-0/1",), ("s-0",)]
+    assert distinct([one, replace(two, uid=one.uid)])[0] is one, "the same launch, begun anew"
 
 
 def test_the_last_day_of_prices_has_each_node_of_a_name() -> None:

@@ -41,8 +41,8 @@ class Bill:
 
 
 def bill_of(entries: Sequence[Entry], snapshot: Snapshot, since: float, until: float) -> Bill:
-    """The bill of every node that lived between these moments. `entries`: told apart (lives.py), so that a name stands
-    for one node, with the ends of all these nodes."""
+    """The bill of every node that lived between these moments. `entries`: distinct (lives.py), so a name stands for
+    one node, with the ends of all these nodes."""
     prices = Prices.of(snapshot.catalogues)
     launches = {claim: entry for entry in entries if entry.kind == "launch" for claim in entry.claims}
     ends = {claim: entry for entry in entries if entry.kind == "termination" for claim in entry.claims}
@@ -98,7 +98,7 @@ def _standing(claims: Mapping[str, NodeClaim], prices: Prices, until: float) -> 
 def _is_lost(launch: Entry | None, end: Entry | None) -> bool:
     """Whether there was an instance and nobody has seen its end: a person has taken the finalizer off, or others have
     ended it."""
-    came = launch is not None and launch.ended is not None and launch.brought_instance
+    came = launch is not None and launch.ended is not None and launch.had_instance
     left = end is not None and end.launched is not None
     return (came or left) and (end is None or _is_unknown(end))
 

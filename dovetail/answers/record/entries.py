@@ -63,7 +63,7 @@ class Entry:
     asked_by: str = ""  # who asked for it, if anybody did
     message: str = ""
     disruption: str = ""  # the workflow that this launch or termination is part of
-    drained: float | None = None  # of a termination: when nothing held it any more and its instance was told to end
+    drained: float | None = None  # of a termination: when nothing held it any more and its instance was asked to end
     instance_gone: float | None = None  # of a termination: when its instance ended, between two looks at the cloud
     launched: float | None = None  # of a termination: when its instance was launched
     expires: float | None = None  # of a termination: when its node would have expired
@@ -73,7 +73,7 @@ class Entry:
     saved_dollars: float | None = field(default=None, compare=False)
 
     @property
-    def brought_instance(self) -> bool:
+    def had_instance(self) -> bool:
         """Of a launch: whether there was an instance. Older records have no type."""
         return bool(self.instance_type) or self.outcome == "initialised"
 
@@ -189,7 +189,7 @@ class _Values:
 
 
 def _drained(run: Run, ended: TerminationOutcome) -> float | None:
-    """When its instance was told to end; in histories that do not say so, when the step was scheduled that does."""
+    """When its instance was asked to end; in histories that do not say so, when the step was scheduled that does."""
     if ended.asked is not None:
         return ended.asked
     return next((step.at / 1e9 for step in run.asked("terminate_instance")), None)

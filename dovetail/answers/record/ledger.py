@@ -79,7 +79,7 @@ class Ledger:
 
 
 def ledger_of(entries: Sequence[Entry], prices: Prices, until: float) -> Ledger:
-    """The ledger of everything that began within a time, seen from the end of that time. `entries`: told apart
+    """The ledger of everything that began within a time, seen from the end of that time. `entries`: distinct
     (lives.py), so that a name stands for one node."""
     known = _Known.of(entries, prices, until)
     pools: dict[str, _Missing] = {}
@@ -107,7 +107,7 @@ def _events(entries: Iterable[Entry], known: "_Known") -> Iterator[tuple[float, 
         elif entry.kind == "termination":
             if not known.moved.intersection(entry.claims):
                 yield entry.began, _LEAVES, entry
-        elif not entry.disruption and entry.brought_instance:
+        elif not entry.disruption and entry.had_instance:
             yield entry.began, _LAUNCHED, entry
 
 

@@ -16,10 +16,10 @@ from dovetail.answers.record.entries import Entry
 _CLOCKS: Final = 10.0  # seconds by which two servers of Temporal may differ
 
 
-def told_apart(entries: Sequence[Entry]) -> tuple[Entry, ...]:
+def distinct(entries: Sequence[Entry]) -> tuple[Entry, ...]:
     """The same entries, in which each claim but the last of its name has a name that no other has."""
     lives = _Lives(entries)
-    return tuple(lives.told(entry) for entry in entries)
+    return tuple(lives.distinct(entry) for entry in entries)
 
 
 def joined(entries: Sequence[Entry]) -> tuple[Entry, ...]:
@@ -27,16 +27,16 @@ def joined(entries: Sequence[Entry]) -> tuple[Entry, ...]:
     launched_for: dict[str, Entry] = {}
     taken_by: dict[str, Entry] = {}
     ordered = sorted(entries, key=lambda entry: (entry.began, entry.workflow, entry.run))
-    apart = told_apart(ordered)
+    apart = distinct(ordered)
     for entry in apart:
         if entry.kind == "disruption":
             launched_for.update(dict.fromkeys(entry.replacements, entry))
             if entry.outcome in ("done", "running"):
                 taken_by.update(dict.fromkeys(entry.claims, entry))
     found = []
-    for entry, told in zip(ordered, apart, strict=True):
+    for entry, own in zip(ordered, apart, strict=True):
         owners = {"launch": launched_for, "termination": taken_by}.get(entry.kind, {})
-        owner = owners.get(told.claims[0]) if told.claims else None
+        owner = owners.get(own.claims[0]) if own.claims else None
         if owner is None:
             found.append(entry)
         elif entry.kind == "launch":
@@ -58,7 +58,7 @@ class _Lives:
                     self._begins.setdefault(name, []).append(_beginning(entry))
                 last[name] = entry
 
-    def told(self, entry: Entry) -> Entry:
+    def distinct(self, entry: Entry) -> Entry:
         claims = tuple(self._name(name, self._number(name, entry.began)) for name in entry.claims)
         made = tuple(self._name(name, self._made(name, entry)) for name in entry.replacements)
         same = (claims, made) == (entry.claims, entry.replacements)
@@ -70,10 +70,11 @@ class _Lives:
 
     def _made(self, name: str, move: Entry) -> int:
         """The first that came while the move lasted, or it may be; 0 if none did."""
-        begins, ended = self._begins.get(name, []), inf if move.ended is None else move.ended
+        begins = self._begins.get(name, [])
         if begins in ([], [-inf]):
             return len(begins)
-        return next((number for number, at in enumerate(begins, 1) if move.began - _CLOCKS <= at <= ended), 0)
+        first, last = move.began - _CLOCKS, inf if move.ended is None else move.ended + _CLOCKS
+        return next((number for number, at in enumerate(begins, 1) if first <= at <= last), 0)
 
     def _name(self, name: str, number: int) -> str:
         return name if number >= len(self._begins.get(name, ())) else f"{name}/{number}"

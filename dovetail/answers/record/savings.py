@@ -12,7 +12,7 @@ from typing import Final
 from dovetail.answers.record.bill import Bill, bill_of, by_day
 from dovetail.answers.record.entries import Entries, Entry, Period
 from dovetail.answers.record.ledger import Ledger, ledger_of
-from dovetail.answers.record.lives import told_apart
+from dovetail.answers.record.lives import distinct
 from dovetail.answers.record.prices import NO_PRICES, Prices
 from dovetail.answers.record.whose import COLUMNS as NAMESPACE_COLUMNS
 from dovetail.answers.record.whose import UNKNOWN_NOTE, NamespaceSavings, by_namespace, dollars_text, namespace_rows
@@ -104,7 +104,7 @@ def savings_from(
     until = min(period.until or now, now)
     prices = NO_PRICES if fleet is None else Prices.of(fleet.catalogues)
     with uncollected():
-        entries = told_apart((*found.entries, *found.ends))
+        entries = distinct((*found.entries, *found.ends))
         bill = None if fleet is None else bill_of(entries, fleet, period.since, until)
         ledger = ledger_of(entries, prices, until)
     dollars = [(credit.move, credit.dollars(period.since, until)) for credit in ledger.credits]
@@ -191,12 +191,12 @@ class _Time:
 def with_dollars(entries: Sequence[Entry], until: float, fleet: Snapshot | None = None) -> tuple[Entry, ...]:
     """The same entries; each finished disruption with what it has saved, or cost, until then."""
     prices = NO_PRICES if fleet is None else Prices.of(fleet.catalogues)
-    apart = told_apart(entries)
+    apart = distinct(entries)
     credits = ledger_of(apart, prices, until).credits
     dollars = {id(credit.move): credit.dollars(0.0, until) for credit in credits if credit.spans()}
     return tuple(
-        replace(entry, saved_dollars=dollars[id(told)]) if id(told) in dollars and entry.saved is not None else entry
-        for entry, told in zip(entries, apart, strict=True)
+        replace(entry, saved_dollars=dollars[id(own)]) if id(own) in dollars and entry.saved is not None else entry
+        for entry, own in zip(entries, apart, strict=True)
     )
 
 

@@ -10,7 +10,7 @@ from typing import Final
 
 from dovetail.answers.record.bill import DAY, Bill, CostSpan, bill_of
 from dovetail.answers.record.entries import Entries
-from dovetail.answers.record.lives import told_apart
+from dovetail.answers.record.lives import distinct
 from dovetail.model.snapshot import Snapshot
 
 STEP_SECONDS: Final = 300.0
@@ -55,7 +55,7 @@ class Trend:
     def fill(self, found: Entries, fleet: Snapshot) -> None:
         """The day before the first look, from the record."""
         first = self._seen[0].at if self._seen else fleet.now
-        bill = bill_of(told_apart((*found.entries, *found.ends)), fleet, fleet.now - DAY, fleet.now)
+        bill = bill_of(distinct((*found.entries, *found.ends)), fleet, fleet.now - DAY, fleet.now)
         self._before, self.partial, self.is_filled = tuple(_points(bill, first)), found.cut, True
 
     def answer(self, now: float) -> TrendAnswer:
