@@ -112,7 +112,7 @@ def _ends(end: Entry | None, claim: NodeClaim) -> bool:
     """Whether it is the end of this claim, and not of one that had its name before, nor one that came to nothing."""
     if end is None or _is_unknown(end):
         return False
-    return end.uid == claim.uid if end.uid else claim.created <= end.began
+    return end.uid == claim.uid if end.uid else claim.created < end.began
 
 
 def by_day(spans: Iterable[CostSpan], since: float, until: float) -> dict[str, float]:
