@@ -188,7 +188,14 @@ def test_two_values_take_turns_and_the_way_back_is_exact() -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["", "x", "n/c/5/2023-11-14T22:13:20Z", "n/a/5/soon", "/a/5/2023-11-14T22:13:20Z", "n/a/-5/2023-11-14T22:13:20Z"],
+    [
+        "",
+        "x",
+        "n/c/5/2023-11-14T22:13:20Z",
+        "n/a/5/soon",
+        "/a/5/2023-11-14T22:13:20Z",
+        *[f"{start}{number}/2023-11-14T22:13:20Z" for start in ("", "n/a/") for number in ("-5", "5" * 5000, "²")],
+    ],
 )
 def test_what_is_not_ours_is_no_move(text: str) -> None:
     assert read_begun(text) is None and read_failed(text) is None

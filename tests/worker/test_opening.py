@@ -124,7 +124,13 @@ async def test_it_waits_for_an_api_server_without_its_store_and_answers_probes_m
     assert said == [f"{why}; this worker waits until it answers"]
 
 
-@pytest.mark.parametrize("page", [says(404, b"<html>no route</html>"), says(200, b'{"status": "ok"}')])
+@pytest.mark.parametrize(
+    "page",
+    [
+        says(200, b'{"status": "ok"}'),
+        *[says(status, b"<html>not for you</html>") for status in (400, 401, 403, 404)],
+    ],
+)
 async def test_it_waits_where_a_gateway_answers_in_the_place_of_the_api_server(server: FakeServer, page: Reply) -> None:
     server.on(NAMESPACE, page, page, ITS_UID)
 
@@ -197,7 +203,14 @@ async def test_a_worker_that_is_stopped_waits_no_longer(server: FakeServer) -> N
 
 
 NO_PODS = says(200, {"kind": "PodList", "metadata": {"resourceVersion": "5"}, "items": []})
-LATE = {"slow": None, "busy": says(429), "overloaded": says(503), "no route": says(404, b"no route")}
+LATE = {
+    "slow": None,
+    "busy": says(429),
+    "overloaded": says(503),
+    "no route": says(404, b"no route"),
+    "a login": says(401, b"<html>Sign in</html>"),
+    "a gateway's right": says(403, b"<html>Access denied</html>"),
+}
 
 
 @pytest.mark.parametrize("answer", LATE)

@@ -74,7 +74,7 @@ class Client:
     def authority(self) -> str:
         """The certificates that identify the server, in base64; empty if the system's own are used."""
         file = self._official.configuration.ssl_ca_cert if self._official is not None else None
-        return base64.b64encode(Path(file).read_bytes()).decode() if file else ""
+        return base64.b64encode(_content(file)).decode()
 
     async def call(self, request: Request) -> Answer:
         """One request and its answer; a failure if the status is neither success nor expected."""
@@ -181,7 +181,15 @@ class Client:
 def _trust_of(settings: Any) -> _Trust:
     """The server's address and the content of the files: a certificate that is renewed keeps the name of its file."""
     files = (settings.ssl_ca_cert, settings.cert_file, settings.key_file)
-    return settings.host, *[Path(file).read_bytes() if file else b"" for file in files]
+    return settings.host, *[_content(file) for file in files]
+
+
+def _content(file: str | None) -> bytes:
+    """Of a file that the configuration names; Misconfigured where it cannot be read."""
+    try:
+        return Path(file).read_bytes() if file else b""
+    except OSError as error:
+        raise Misconfigured(f"file {file}", f"it cannot be read: {error.strerror}") from error
 
 
 def _is_refused_by_tls(failure: Unreachable) -> bool:

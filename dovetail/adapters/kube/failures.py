@@ -2,6 +2,9 @@
 
 Classified by status code and by the machine-read `reason` of the Status object, never by the message. Asked for raw
 answers, the client library raises for no status at all, so every status is looked at here.
+
+The API server refuses with a Status object. A refusal without one is a page of a gateway that stands before it, which
+starts or has no route: no answer, and nobody has refused anything.
 """
 
 from collections.abc import Mapping
@@ -36,8 +39,9 @@ class Expired(Conflict):
     """The version to continue from is no longer kept: list again (410)."""
 
 
-class NotServed(Refused):
-    """The server has nothing at that path: the kind is not installed, or the namespace is missing (404)."""
+class NotServed(Unreachable):
+    """Nothing at that path (404). The API server says so of a kind that is not installed, without a Status, and a
+    gateway's page looks the same: only discovery tells them apart (`discovery.py`)."""
 
 
 class NotAWatch(Unreachable):
@@ -67,11 +71,11 @@ class Answer:
 
     @property
     def is_the_servers(self) -> bool:
-        """Whether the API server has said it: done, or there is no such object. A gateway before it has pages of its
-        own for both, and by them nothing has happened and nothing is gone."""
+        """Whether the API server has said it: done, refused, or there is no such object. A gateway before it has pages
+        of its own for all three, and by them nothing has happened, is forbidden or is gone."""
         if self.status < 300:
             return not self.body.keys().isdisjoint(_SIGNS)
-        return self.status != NOT_FOUND or self.reason == _NOT_FOUND_REASON
+        return self.body.get("kind") == "Status" and (self.status != NOT_FOUND or self.reason == _NOT_FOUND_REASON)
 
     @property
     def causes(self) -> tuple[Mapping[str, Any], ...]:
@@ -95,18 +99,19 @@ def body_of(decoded: object, text: str) -> dict[str, Any]:
 def failure_of(answer: Answer, subject: str) -> Failure:
     """The failure that an answer stands for."""
     status, message = answer.status, answer.message
+    if status == 429:  # where too much is in flight, without a Status
+        return Throttled(subject, message, answer.retry_after)
+    if not answer.is_the_servers:
+        kind = NotServed if status == NOT_FOUND else Unreachable
+        return kind(subject, f"not an answer of the API server about it ({status}): {message}", answer.retry_after)
     if status == 401:
         return Unauthenticated(subject, message)
     if status == 403 or _is_denied(answer):
         return Forbidden(subject, message)
     if status == CONFLICT:
         return Taken(subject, message) if answer.reason == "AlreadyExists" else Conflict(subject, message)
-    if status == 429:
-        return Throttled(subject, message, answer.retry_after)
     if status == _EXPIRED:
         return Expired(subject, message)
-    if status == NOT_FOUND:
-        return NotServed(subject, message)
     if status in _NOT_NOW or status >= 500:
         return Unreachable(subject, message, answer.retry_after)
     return Refused(subject, _with_fields(answer))

@@ -2,6 +2,7 @@
 
 from collections.abc import Collection
 
+from dovetail.adapters.kube.discovery import is_absent
 from dovetail.adapters.kube.failures import CONFLICT, NOT_FOUND, NotServed
 from dovetail.adapters.kube.paging import list_all
 from dovetail.adapters.kube.requests import Caller, Request, object_path
@@ -77,6 +78,10 @@ async def user_of(client: Caller) -> str:
     path = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
     try:
         answer = await client.call(Request(method="POST", path=path, subject="our own name", body=review))
-    except (Forbidden, NotServed):
+    except Forbidden:
         return ""
+    except NotServed:
+        if await is_absent(client, path):
+            return ""
+        raise
     return str(((answer.body.get("status") or {}).get("userInfo") or {}).get("username") or "")

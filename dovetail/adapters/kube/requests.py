@@ -8,7 +8,6 @@ from typing import Any, Final, Protocol
 from urllib.parse import quote
 
 from dovetail.adapters.kube.failures import Answer, failure_of
-from dovetail.ports.failures import Unreachable
 
 MERGE_PATCH: Final = "application/merge-patch+json"
 PARTS_PATCH: Final = "application/json-patch+json"  # operations, each of which may be a test
@@ -42,11 +41,9 @@ class Request:
 
     def checked(self, answer: Answer) -> Answer:
         """The answer; a failure if its status is neither success nor expected, or is not the API server's."""
-        if not (200 <= answer.status < 300 or answer.status in self.expected):
-            raise failure_of(answer, self.subject)
-        if not answer.is_the_servers:
-            raise Unreachable(self.subject, f"not an answer of the API server about it: {answer.message}")
-        return answer
+        if answer.is_the_servers and (answer.status < 300 or answer.status in self.expected):
+            return answer
+        raise failure_of(answer, self.subject)
 
 
 class Caller(Protocol):

@@ -14,6 +14,7 @@ from typing import Final
 
 from dovetail.model import names
 from dovetail.model.objects.workloads import Begun, Failed, RollOut
+from dovetail.model.values.digits import integer
 from dovetail.model.values.time import format_time, time_or_none
 
 # The admission policy, and its binding, that refuse us every other change of a Deployment.
@@ -66,13 +67,18 @@ def read_begun(text: str) -> Begun | None:
     """The move that it describes; None if the value is not ours."""
     parts = text.split("/")
     since = time_or_none(parts[-1])
-    if len(parts) != 4 or not parts[0] or parts[1] not in ("", "a", "b") or not parts[2].isdecimal() or since is None:
+    if len(parts) != 4 or not parts[0] or parts[1] not in ("", "a", "b") or since is None:
         return None
-    return Begun(node=parts[0], former=parts[1], generation=int(parts[2]), since=since)
+    generation = _generation(parts[2])
+    return None if generation is None else Begun(node=parts[0], former=parts[1], generation=generation, since=since)
 
 
 def read_failed(text: str) -> Failed | None:
     """The failure that dovetail.sh/move-failed describes; None if the value is not ours."""
-    generation, _, moment = text.partition("/")
-    at = time_or_none(moment)
-    return Failed(generation=int(generation), at=at) if generation.isdecimal() and at is not None else None
+    number, _, moment = text.partition("/")
+    generation, at = _generation(number), time_or_none(moment)
+    return Failed(generation=generation, at=at) if generation is not None and at is not None else None
+
+
+def _generation(text: str) -> int | None:
+    return integer(text) if text.isdecimal() else None

@@ -4,6 +4,7 @@ Each path has a queue of answers; the last one stays.
 """
 
 import asyncio
+import re
 import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
@@ -23,9 +24,8 @@ Reply = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
 def says(status: int, body: Json | bytes | None = None, headers: dict[str, str] | None = None) -> Reply:
-    """An ordinary answer. A success names its kind, as all of the API server's do; bytes are sent as they are."""
-    named = {"kind": "Status"} if status < 300 else {}
-    content = body if isinstance(body, bytes) else orjson.dumps({**named, **(body or {})})
+    """An ordinary answer. It names its kind, as all of the API server's do; bytes are sent as they are."""
+    content = body if isinstance(body, bytes) else orjson.dumps({"kind": "Status", **(body or {})})
 
     kind = "text/html" if content.startswith(b"<") else "application/json"
 
@@ -33,6 +33,10 @@ def says(status: int, body: Json | bytes | None = None, headers: dict[str, str] 
         return web.Response(status=status, body=content, headers=headers, content_type=kind)
 
     return reply
+
+
+NOT_SERVED: Reply = says(404, b"404 page not found\n")  # at the path of a kind
+_KIND = re.compile(r"(/api|/apis/[^/]+)/[^/]+/[^/]+")
 
 
 def streams(*parts: Json | bytes, hang: bool = True, lasts: float = 0.0, kind: str = "application/json") -> Reply:
@@ -100,7 +104,7 @@ class FakeServer:
         body = orjson.loads(raw) if raw else None
         self.asked.append((request.method, request.path, dict(request.query), body, dict(request.headers)))
         key = f"{request.path}?watch" if "watch" in request.query else request.path
-        replies = self._replies.get(key) or [says(404, GONE)]
+        replies = self._replies.get(key) or [NOT_SERVED if _KIND.fullmatch(request.path) else says(404, GONE)]
         reply = replies.pop(0) if len(replies) > 1 else replies[0]
         return await reply(request)
 

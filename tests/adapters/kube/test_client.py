@@ -243,6 +243,20 @@ async def test_an_authority_that_has_changed_is_read_anew_by_calls_and_watches(
         await watching.close()
 
 
+async def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
+    """Its content is asked for at the start, where credentials are renewed, and for the user data of nodes."""
+    trusted = tmp_path / "ca.crt"
+    trusted.write_bytes(Authority(tmp_path / "ca").certificate.read_bytes())
+    client = Client(ClusterAddress(kubeconfig=kubeconfig_of(tmp_path, "https://127.0.0.1:1", authority=trusted)))
+    await client.open()
+    trusted.unlink()
+    with pytest.raises(Misconfigured, match=f"{trusted}: it cannot be read: No such file"):
+        assert client.authority
+    with pytest.raises(Misconfigured, match=f"{trusted}"):
+        await client.open()
+    await client.close()
+
+
 async def test_a_client_certificate_that_is_renewed_in_its_file_is_read_anew(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

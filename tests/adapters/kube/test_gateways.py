@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from dovetail.activities.disruption.give_back import GiveBack
+from dovetail.activities.shared.every_step.temporal_errors import translate
 from dovetail.adapters.kube.client import Client
 from dovetail.adapters.kube.karpenter_lease import KarpenterLease
 from dovetail.adapters.kube.objects.claims import KubeNodeClaims
@@ -13,11 +15,15 @@ from dovetail.adapters.kube.objects.namespaces import KubeNamespaces
 from dovetail.adapters.kube.objects.pods import KubePods
 from dovetail.adapters.kube.objects.pools import KubeNodePools
 from dovetail.adapters.kube.objects.time_objects import KubeTimeObjects
-from dovetail.adapters.kube.raw import server_version
+from dovetail.adapters.kube.raw import KubeRawObjects, server_version, user_of
 from dovetail.adapters.kubernetes_json.kinds import DISRUPTION_POLICY, FREEZE, NODE_ROLLOUT
 from dovetail.adapters.kubernetes_json.parsing.pods import parse_pod
+from dovetail.messages.requests import GiveBackRequest
 from dovetail.model.values.json import Json
-from dovetail.ports.failures import Unreachable
+from dovetail.ports.failures import Failure, Unreachable
+from testing.disruption_worlds import a_pair
+from testing.fakes import FakeClaims, World
+from testing.made_claims import made_by
 from tests.adapters.kube.fake_server import GONE, Reply, says, talking
 from tests.adapters.kube.test_karpenter_lease import NOW, PATH, a_lease, items
 from tests.ports.objects import a_pod
@@ -34,8 +40,10 @@ PAGES: dict[str, Reply] = {
 NO_ROUTE: dict[str, Reply] = {
     "page": says(404, b"<html>no route</html>"),
     "text": says(404, b"404 page not found"),
-    "object": says(404, {"error": "no route"}),
+    "object": says(404, b'{"error": "no route"}'),
 }
+# What gateways refuse in the API server's place: a login, a limit of theirs, a method that they do not know.
+REFUSED_BY_A_GATEWAY = (400, 401, 403, 404, 405, 409, 410, 413, 422)
 
 
 @pytest.mark.parametrize("page", PAGES)
@@ -115,3 +123,52 @@ async def test_a_page_has_evicted_and_deleted_nothing(tmp_path: Path, page: str)
         server.on(claim, says(404, GONE))
         assert (await KubePods(client).evict(POD)).outcome == "gone"
         assert await KubeNodeClaims(client).delete("web", "u") == 0
+
+
+@pytest.mark.parametrize("status", REFUSED_BY_A_GATEWAY)
+async def test_what_a_gateway_refuses_is_tried_again(tmp_path: Path, status: int) -> None:
+    """Else the undo of a disruption or a drain would end with it, for good, and nothing would take it up again."""
+    page, world = says(status, b"<html>not here</html>"), World()
+    new = a_pair("new", claim={"annotations": made_by("plan-1")})
+    world.put(new.claim, new.node)
+    request = GiveBackRequest(plan_id=new.claim.plan, names=(new.claim.name,), why="cancelled")
+    async with talking(tmp_path) as (server, client):
+        server.on("/api/v1/pods", page, says(200, EMPTY))
+        giving = GiveBack(FakeClaims(world), KubePods(client))
+        with pytest.raises(Unreachable, match=f"not an answer of the API server about it .{status}.: <html>") as raised:
+            await giving.give_back(request)
+        told = translate(raised.value)
+        assert getattr(told, "non_retryable", None) is False
+        await giving.give_back(request)
+    assert new.claim.name not in world.claims
+
+
+@pytest.mark.parametrize("status", REFUSED_BY_A_GATEWAY)
+async def test_by_what_a_gateway_refuses_nothing_is_there_already_and_nothing_has_changed(
+    tmp_path: Path, status: int
+) -> None:
+    """A 409 of its own, believed, would be an object that somebody else has made, or a pod that is replaced."""
+    page = says(status, b'{"reason": "AlreadyExists", "message": "conflict"}')
+    async with talking(tmp_path) as (server, client):
+        kinds = KubeRawObjects(client, "ConfigMap", "/api/v1/configmaps", "kube-system")
+        for path in ("/api/v1/namespaces/kube-system/configmaps", f"{POD_PATH}/eviction", POD_PATH):
+            server.on(path, page)
+        with pytest.raises(Unreachable):
+            await kinds.create("c", {})
+        with pytest.raises(Unreachable):
+            await KubePods(client).evict(POD)
+        with pytest.raises(Unreachable):
+            await KubePods(client).delete(POD, 30)
+
+
+async def test_a_person_s_name_is_unknown_only_if_the_api_server_gives_none(tmp_path: Path) -> None:
+    path = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
+    async with talking(tmp_path) as (server, client):
+        server.on(path, *NO_ROUTE.values(), says(403, {"reason": "Forbidden", "message": "may not"}))
+        for _ in NO_ROUTE:
+            with pytest.raises(Failure, match="not an answer of the API server"):
+                await user_of(client)
+        assert await user_of(client) == ""
+        server.on(path, NO_ROUTE["text"])
+        server.serves("/apis/authentication.k8s.io/v1/tokenreviews")
+        assert await user_of(client) == "", "a server before 1.28"

@@ -103,7 +103,7 @@ def _eviction(answer: Answer, subject: str) -> Eviction:
     if code == _BLOCKED and any(cause.get("reason") == "DisruptionBudget" for cause in answer.causes):
         return Eviction(outcome="blocked", code=code, message=_why_blocked(answer))
     # The answer to several matching budgets is a 500 without a reason; an internal error carries one.
-    if code == _UNSUPPORTED and answer.body.get("kind") == "Status" and not answer.reason:
+    if code == _UNSUPPORTED and not answer.reason:
         return Eviction(outcome="unsupported", code=code, message=message)
     raise failure_of(answer, subject)
 
