@@ -68,7 +68,6 @@ async def serve(settings: Settings, stop: asyncio.Event, observed: Observed | No
     wiring = Wiring(
         settings=settings,
         world=world,
-        now=world.clock.now,
         client=presence.connected,
         is_away=lambda: presence.is_away,
         observed=observed or Observed(),

@@ -4,7 +4,6 @@ Every step is made here from the ports of a world and can reach nothing else.
 """
 
 import inspect
-import time
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
@@ -44,6 +43,7 @@ from dovetail.activities.provisioning.await_provisioning_plan import AwaitProvis
 from dovetail.activities.provisioning.create_node_claims import CreateNodeClaims, CreateTies
 from dovetail.activities.provisioning.launch_brake import BrakedSnapshots, LaunchBrake
 from dovetail.activities.provisioning.placement_publisher import PlacementPublisher
+from dovetail.activities.shared.every_step.step_guard import time_of_steps
 from dovetail.activities.shared.every_step.step_health import StepHealth
 from dovetail.activities.shared.looks.flights import DecisionFollowers, Flights, NoFlights
 from dovetail.activities.shared.looks.live_pauses import LivePauses
@@ -109,7 +109,6 @@ class Wiring:
 
     settings: Settings
     world: World
-    now: Callable[[], float] = time.time
     client: Callable[[], Client] = activity.client  # a step of an hour outlives the client that it began with
     times: PodTimes = field(default_factory=PodTimes)
     faults: Faults = field(default_factory=Faults)
@@ -128,6 +127,11 @@ class Wiring:
         if "plan" in roles:
             queues["plan"] = steps_of(*self._plan())
         return queues
+
+    @cached_property
+    def now(self) -> Callable[[], float]:
+        """The time for all steps, none of which goes on while this worker may not act."""
+        return time_of_steps(self.world.clock.now, self.world.why_unfit)
 
     @cached_property
     def departure(self) -> DepartureSteps:

@@ -7,6 +7,8 @@ find every fresh claim overdue and delete pods by force before their time.
 import time
 from typing import Final, Protocol
 
+from dovetail.ports.failures import NotSeenYet
+
 NOTICED_SECONDS: Final = 2.0  # a difference that a person should hear of
 UNFIT_SECONDS: Final = 30.0  # beyond this a worker takes no step: the cloud refuses its signatures as well
 
@@ -32,6 +34,14 @@ class SameClock:
 def unfit_clock(clock: Clock) -> str:
     """Why this machine's clock lets no step be taken now; empty where it is good enough."""
     return difference(clock) if abs(clock.ahead()) > UNFIT_SECONDS else ""
+
+
+def believed_time(clock: Clock) -> float:
+    """Its time; NotSeenYet while it is not good enough to act by."""
+    unfit = unfit_clock(clock)
+    if unfit:
+        raise NotSeenYet("time", unfit)
+    return clock.now()
 
 
 def difference(clock: Clock) -> str:

@@ -77,9 +77,11 @@ def wiring(cluster: Snapshot) -> Wiring:
         times=SimpleNamespace(read=None),
         deployments=None,
         metrics=None,
+        clock=SimpleNamespace(now=lambda: NOW),
+        why_unfit=str,
     )
     settings = read_settings({"FEATURE_GATES": "NodeRepair=true,StaticCapacity=true", "CLUSTER_NAME": "c"})
-    return Wiring(settings=settings, world=cast(Any, ports), now=lambda: NOW)
+    return Wiring(settings=settings, world=cast(Any, ports))
 
 
 async def written_by_upkeep(cluster: Snapshot) -> set[str]:

@@ -37,6 +37,7 @@ from dovetail.adapters.kubernetes_json.view import CachedView
 from dovetail.background.supervised import stop, supervised
 from dovetail.model.objects.watched_kinds import PLACEMENT
 from dovetail.model.objects.workloads import Deployment
+from dovetail.ports.clock import believed_time
 from dovetail.ports.failures import NotSeenYet, Permanent
 
 _log = logging.getLogger(__name__)
@@ -101,7 +102,8 @@ class KubeAdapter:
         clock = ServerClock()
         client = Client(address, observe, clock)
         identity = ClusterIdentity(client)
-        karpenter = KarpenterLease(client, clock.now, own=address.lease_namespaces, expected=address.read_only)
+        believed = partial(believed_time, clock)
+        karpenter = KarpenterLease(client, believed, own=address.lease_namespaces, expected=address.read_only)
         version = Request(method="GET", path="/version", subject="cluster")
         try:
             await client.open()
@@ -132,7 +134,7 @@ class KubeAdapter:
             lookups=view,
             claims=KubeNodeClaims(client),
             nodes=KubeNodes(client, view),
-            pods=KubePods(client),
+            pods=KubePods(client, clock.now),
             pools=KubeNodePools(client),
             namespaces=KubeNamespaces(client),
             overlays=KubeNodeOverlays(client),

@@ -11,7 +11,7 @@ certificates and authorities change under a worker that runs for months.
 import asyncio
 import base64
 import ssl
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from email.utils import parsedate_to_datetime
 from pathlib import Path
@@ -51,7 +51,7 @@ class Client:
     ) -> None:
         self._address = address
         self._observe = observe
-        self._clock = clock  # learns the server's time from every answer
+        self._clock = clock  # learns the server's time from every answer of its own
         self._official: Any = None
         self._loading = asyncio.Lock()
         self._trust: _Trust = ()
@@ -127,7 +127,7 @@ class Client:
             with _translated(request.subject):
                 answer = await _read(await self._send(request, timeout))
             status = answer.status
-            if self._clock is not None and answer.moment is not None:
+            if self._clock is not None and answer.moment is not None and answer.is_the_servers:
                 self._clock.heard(answer.moment, loop.time() - started)
             return answer
         finally:
@@ -210,13 +210,14 @@ async def _read(response: aiohttp.ClientResponse) -> Answer:
         status=response.status,
         body=body_of(decoded, raw[:200].decode(errors="replace")),
         retry_after=float(retry_after) if retry_after.isdecimal() else None,
-        moment=_moment(response.headers.get("Date", "")),
+        moment=_moment(response.headers),
     )
 
 
-def _moment(text: str) -> float | None:
+def _moment(headers: Mapping[str, str]) -> float | None:
+    """When the answer was given; None where it says nothing of that, or was kept by something between us."""
     try:
-        return parsedate_to_datetime(text).timestamp()
+        return None if "Age" in headers else parsedate_to_datetime(headers.get("Date", "")).timestamp()
     except ValueError:
         return None
 

@@ -72,10 +72,11 @@ class KarpenterLease:
         return f"a Lease {NAME} is held in namespace {named}{rest}, and stops nobody: only those in {counted} do"
 
     async def look(self) -> None:
-        """Look now. If the server cannot be asked, the last answer counts; until the first there is nothing to go by,
-        and we stand aside."""
+        """Look now. If the server cannot be asked, or nobody knows the time, the last answer counts; until the first
+        there is nothing to go by, and we stand aside."""
         try:
             leases = [lease async for lease in list_all(self._client, _PATH, f"Lease/{NAME}", _NAMED_SO)]
+            held = [lease for lease in leases if self._is_held(lease.get("spec") or {})]
         except Forbidden as failure:
             if str(failure) != self._refused:
                 _log.warning("cannot find out whether a Karpenter runs beside this worker: %s", failure)
@@ -89,7 +90,6 @@ class KarpenterLease:
             self._unanswered = self._unanswered and str(failure)
             return
         self._unanswered = self._refused = ""
-        held = [lease for lease in leases if self._is_held(lease.get("spec") or {})]
         self._log_elsewhere({_namespace(lease) for lease in held} - self._namespaces)
         holders = [_holder(lease) for lease in held if _namespace(lease) in self._namespaces]
         before, self.holder = self.holder, ", ".join(sorted(holders))

@@ -1,5 +1,7 @@
 """The adapter as a whole: what it waits for when it starts, and what it goes on without."""
 
+import time
+from email.utils import formatdate
 from pathlib import Path
 
 import pytest
@@ -11,8 +13,11 @@ from dovetail.adapters.kube.watching import watch
 from dovetail.adapters.kubernetes_json.kinds import CLUSTER_KINDS
 from dovetail.adapters.kubernetes_json.written_kinds import NODE_POOL
 from dovetail.model.objects.watched_kinds import PLACEMENT
-from dovetail.ports.failures import Failure, NotSeenYet, Permanent
+from dovetail.model.values.time import format_time
+from dovetail.ports.failures import Failure, NotReadable, NotSeenYet, Permanent
 from tests.adapters.kube.fake_server import FakeServer, fake_server, says, streams
+from tests.adapters.kube.test_karpenter_lease import PATH as KARPENTERS
+from tests.ports.objects import a_pod
 from tests.waiting import until
 
 
@@ -75,5 +80,26 @@ async def test_a_kind_that_was_refused_counts_as_late_once_the_server_says_that_
             await until(lambda: "overloaded" in adapter.view.stale().get("NodePool", ""), words="it is overloaded")
             with pytest.raises(NotSeenYet, match="overloaded"):
                 await adapter.ready()
+        finally:
+            await adapter.close()
+
+
+async def test_whose_end_is_overdue_is_judged_by_the_api_servers_time(tmp_path: Path) -> None:
+    """A pod that ends within its grace holds its node, though it cannot be read, and by this machine's clock should be
+    gone."""
+    ago = time.time() - 3600.0
+    dated = {"Date": formatdate(ago, usegmt=True)}
+    pod = a_pod("web", "n")
+    pod["spec"]["tolerations"] = 7
+    pod["metadata"] |= {"deletionTimestamp": format_time(ago + 30.0), "deletionGracePeriodSeconds": 30}
+    async with fake_server(tmp_path) as server:
+        serve(server, "", 200)
+        server.on("/version", says(200, {"gitVersion": "v1.36.3"}, dated))
+        server.on(KARPENTERS, says(200, {"metadata": {"resourceVersion": "10"}, "items": []}, dated))
+        server.on("/api/v1/pods", says(200, {"metadata": {"resourceVersion": "10"}, "items": [pod]}, dated))
+        adapter = await KubeAdapter.connect(ClusterAddress(kubeconfig=server.kubeconfig()))
+        try:
+            with pytest.raises(NotReadable, match="tolerations"):
+                await adapter.pods.list_on("n")
         finally:
             await adapter.close()

@@ -14,7 +14,8 @@ from dovetail.adapters.kube.connection import ClusterAddress
 from dovetail.adapters.kube.karpenter_lease import KarpenterLease
 from dovetail.background.supervised import stop
 from dovetail.model.values.json import Json
-from tests.adapters.kube.fake_server import Reply, fake_server, says
+from dovetail.ports.failures import NotSeenYet
+from tests.adapters.kube.fake_server import Reply, fake_server, says, talking
 from tests.waiting import until
 
 PATH = "/apis/coordination.k8s.io/v1/leases"
@@ -195,3 +196,23 @@ async def test_a_lease_of_a_tenant_stops_nobody_and_is_named(tmp_path: Path, cap
 async def test_a_tenant_hides_no_karpenter(tmp_path: Path) -> None:
     async with looking(tmp_path, a_lease("a-team", holderIdentity="nobody"), a_lease()) as lease:
         assert lease.holder == "karpenter-abc_1 in namespace karpenter"
+
+
+async def test_while_nobody_knows_the_time_the_last_answer_counts(tmp_path: Path) -> None:
+    """By a clock two hours ahead every Lease is over; the next look is a minute away, and both would act until then."""
+    times: list[float | None] = [NOW, None, NOW]
+
+    def now() -> float:
+        time = times[0]
+        if time is None:
+            raise NotSeenYet("time", "the clock of this worker is 7200 s behind the API server's")
+        return time
+
+    async with talking(tmp_path) as (server, client):
+        server.on(PATH, items(a_lease()))
+        lease, found = KarpenterLease(client, now), []
+        while times:
+            await lease.look()
+            found.append(bool(lease.holder))
+            del times[0]
+    assert found == [True, True, True]
