@@ -4,6 +4,7 @@ Every step is made here from the ports of a world and can reach nothing else.
 """
 
 import inspect
+import time
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
@@ -187,7 +188,7 @@ class Wiring:
     @cached_property
     def pace(self) -> EvictionPace:
         """How fast pods leave, over all drains of the process."""
-        return EvictionPace(self.now)
+        return EvictionPace(time.monotonic)
 
     @cached_property
     def mover(self) -> Mover | None:
@@ -274,7 +275,7 @@ class Wiring:
         queue, answers = self.world.interruptions, self.answers
         if queue is None or answers is None:
             return []
-        watching = WatchInterruptions(self.settings.cluster, queue, self.now, answers, self.client)
+        watching = WatchInterruptions(self.settings.cluster, queue, time.monotonic, answers, self.client)
         return [watching, answers.answering, answers.notices]
 
     def _plan(self) -> list[object]:

@@ -165,13 +165,15 @@ async def test_a_drain_ends_while_the_clocks_are_far_apart_and_then_goes_on_as_i
 
 
 async def test_a_step_of_the_worker_that_runs_ends_as_soon_as_it_may_not_act(tmp_path: Path) -> None:
-    """As the worker wires it, and for each reason: a Karpenter that is started beside it decides on the same nodes."""
-    simulated, why = an_expired_world(tmp_path, replicas=1), [""]
+    """As the worker wires it, and for each reason: a Karpenter that is started beside it decides on the same nodes. One
+    that may not act yet starts all the same."""
+    simulated, why = an_expired_world(tmp_path, replicas=1), ["it may not act as it starts"]
     simulated.patch("Namespace", "kube-system", {"metadata": {"annotations": {names.PAUSED: "expiry"}}})
     opened = await open_world(settings_of(simulated))
     world = replace(opened, why_unfit=lambda: why[0])
     try:
         look: Callable[[OrdersRequest], Awaitable[object]] = step_of(settings_of(simulated), world, "await_orders")
+        why[0] = ""
         running = asyncio.ensure_future(ActivityEnvironment().run(look, OrdersRequest()))
         done, _ = await asyncio.wait([running], timeout=1.0)
         assert not done
