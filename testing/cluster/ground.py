@@ -142,7 +142,9 @@ class Ground(Outside):
 
     # Waiting
 
-    async def until(self, look: Callable[[], Awaitable[T]], seconds: float, words: str) -> T:
+    async def until(
+        self, look: Callable[[], Awaitable[T]], seconds: float, words: str, every: float = LOOK_SECONDS
+    ) -> T:
         """The first answer that is true."""
         limit = CROWDED * seconds
         deadline = time.monotonic() + limit
@@ -152,7 +154,7 @@ class Ground(Outside):
                 left = await self.described()
                 why = f"a worker ended with {ended}" if ended else f"within {limit:.0f} s it did not come about"
                 raise Overdue(f"{why} (awaited: {words}); {left}; {self.everything.folder}")
-            await asyncio.sleep(LOOK_SECONDS)
+            await asyncio.sleep(every)
         return answer
 
     async def described(self) -> str:

@@ -19,9 +19,10 @@ from testbed.plane.plane import stop_abandoned
 from testbed.plane.processes import identify
 from testbed.plane.state import read_state
 from testing.cluster.ground import Ground
+from tests.cluster.flagships.wave import wave
 from tests.grounds import all_servers, ground
 
-__all__ = ["ground"]
+__all__ = ["ground", "wave"]
 
 SESSIONS = Path(__file__).parent.parent.parent / ".dovetail" / "tests"
 
