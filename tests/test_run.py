@@ -256,3 +256,12 @@ def test_the_list_of_the_soak_names_every_file_that_has_some() -> None:
     listed = set(re.findall(r"^\| `(tests/[^`]+)` \|", (ROOT / "docs" / "soak.md").read_text(), re.M))
 
     assert listed == having
+
+
+def test_the_page_of_promises_names_every_scene_that_is_played() -> None:
+    scenes = re.compile(r"^@scene\nasync def (test_\w+)", re.M)
+    files = (ROOT / "tests" / "cluster").glob("test_flagships_*.py")
+    played = {f"{file.name}::{name}" for file in files for name in scenes.findall(file.read_text())}
+    page = (ROOT / "docs" / "flagships.md").read_text()
+
+    assert played == set(re.findall(r"\| `(test_flagships_\w+\.py::\w+)` \|", page))

@@ -173,9 +173,11 @@ async def test_a_breaker_opens_by_itself_and_a_person_closes_it(corner: Corner) 
     new = await corner.until(replaced, 180, "one node is replaced")
     assert new is not None
     await corner.ground.hear(node_of(new), alive=False)
-    [told] = await corner.until(lambda: corner.events("ReplacementsHeld"), 60, "its breaker opens")
-    assert "1 replacements for Drifted were not ready in time or did not stay so" in told["message"]
-    await corner.ground.hear(node_of(new), alive=True)
+    try:
+        told = await corner.until(lambda: corner.events("ReplacementsHeld"), 60, "its breaker opens")
+    finally:
+        await corner.ground.hear(node_of(new), alive=True)
+    assert "1 replacements for Drifted were not ready in time or did not stay so" in told[0]["message"]
     await corner.kubectl("annotate", spared[0], f"{names.DO_NOT_DISRUPT}-")
     await corner.says("1 replacements for Drifted", "explain", "node", node_of(kept))
     assert await corner.left(old) == {kept["metadata"]["name"]}
