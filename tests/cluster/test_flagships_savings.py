@@ -213,6 +213,7 @@ async def test_a_daemon_set_is_company_that_takes_room_and_keeps_no_node(corner:
     await corner.settle(0, 0)
 
 
+@pytest.mark.soak
 @scene
 async def test_savings_are_the_cloud_s_own_to_the_cent(corner: Corner) -> None:
     """A node for nine dollars an hour is empty and goes. What is saved since, and what was paid before, by the prices
@@ -240,7 +241,7 @@ async def test_savings_are_the_cloud_s_own_to_the_cent(corner: Corner) -> None:
         if said is None or not said["moves"]:
             return False
         assert (said["moves"], said["undone"], said["predicted"], cloud) == (1, 0, DOLLARS, DOLLARS), said
-        return saved > 10 * CENT and abs(said["saved"] - saved) < CENT and abs(said["bill"] - paid) < CENT
+        return bool(saved > 10 * CENT and abs(said["saved"] - saved) < CENT and abs(said["bill"] - paid) < CENT)
 
     await corner.until(agrees, 60, f"savings are the cloud's, and so is the bill of {paid:.3f} $")
 
