@@ -45,6 +45,7 @@ class LocalSource:
     async def fleet(self) -> Look:
         """One question to Temporal: if it does not answer, the first line says so."""
         async with self.world() as world:
+            await world.priced()
             try:
                 client = await self.temporal()
             except TemporalAway as error:
@@ -74,6 +75,7 @@ class LocalSource:
     async def priced(self) -> Snapshot | None:
         try:
             async with self.world() as world:
+                await world.priced()
                 return await whole_snapshot(world.view, world.catalogues, FLEET | OVERLAYS)
         except (Failure, SettingsError):
             return None  # the record can be read even if the cluster or the cloud cannot

@@ -64,6 +64,10 @@ class ProviderCluster:
     authority: Callable[[], str]  # the certificates by which new nodes know it now, in base64; empty: the system's own
 
 
+async def known_at_once() -> None:
+    """Of a cloud whose prices are known as it is opened."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpenCloud:
     cloud: Cloud
@@ -73,6 +77,7 @@ class OpenCloud:
     close: Callable[[], Awaitable[None]]
     supposed: SupposedClasses | None = None  # None: this cloud cannot say what a changed class would mean
     rehearsal: Rehearsal | None = None  # None: this cloud can only be asked by doing
+    priced: Callable[[], Awaitable[None]] = known_at_once  # until the cloud's own prices are known, or will not be
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -45,7 +45,7 @@ from dovetail.ports.objects import (
     Pods,
     TimeObjects,
 )
-from dovetail.ports.provider import OpenCloud, Provider, ProviderCluster, SharedSettings
+from dovetail.ports.provider import OpenCloud, Provider, ProviderCluster, SharedSettings, known_at_once
 from dovetail.ports.view import ConditionsView
 from dovetail.settings.settings import Settings, SettingsError
 from dovetail.telemetry.log.start import user_agent
@@ -87,6 +87,7 @@ class World:
     supposed: SupposedClasses | None = None  # None: the cloud cannot say what a changed class would mean
     rehearsal: Rehearsal | None = None  # None: the cloud can only be asked by doing
     metrics: Metrics | None = None  # None: the settings name no Prometheus
+    priced: Callable[[], Awaitable[None]] = known_at_once  # until the cloud's own prices are known, or will not be
     prove_moves: Callable[[], Awaitable[None]] | None = None  # for as long as a worker runs; None: nobody is moved
     lease_elsewhere: Callable[[], str] = str  # a Karpenter's Lease in a namespace that does not count; empty: none
 
@@ -320,6 +321,7 @@ def _world_of(settings: Settings, kube: KubeAdapter, opened: OpenCloud) -> World
         close=close,
         supposed=opened.supposed,
         rehearsal=opened.rehearsal,
+        priced=opened.priced,
         metrics=metrics_of(settings),
         prove_moves=kube.prove_moves if settings.moves else None,
         lease_elsewhere=kube.karpenter.elsewhere,

@@ -5,10 +5,12 @@ background work: prices and instance types are refreshed twice a day.
 """
 
 import asyncio
+import logging
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from functools import partial
+from typing import Final
 
 from dovetail.adapters.aws.account import Account
 from dovetail.adapters.aws.calls import Calls, Observer
@@ -57,6 +59,9 @@ from dovetail.model.nodes import NodeClaim
 from dovetail.ports.failures import Misconfigured
 from dovetail.ports.objects import NodeClaims, Nodes, Notices
 from dovetail.ports.raw_objects import RawObjects
+
+_PRICED_WITHIN: Final = 20.0  # seconds that a command waits for the cloud's own prices
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -269,6 +274,16 @@ class AwsAdapter:
         if self.settings.enable_zonal_shift:
             shift = ZonalShift(self.calls, self.settings.cluster)
             self.running.append(supervised("aws zonal shift", partial(shift.run, self._shift)))
+
+    async def priced(self) -> None:
+        """Wait until AWS has been asked for its prices, and so long at most: a command that answered at once would
+        reckon with those that came with the release."""
+        try:
+            await asyncio.wait_for(self.offerings.sources.prices.asked.wait(), _PRICED_WITHIN)
+        except TimeoutError:
+            _log.warning(
+                "prices are those that came with the release: AWS has named none within %.0f s", _PRICED_WITHIN
+            )
 
     async def close(self) -> None:
         """Stop refreshing; let calls in progress finish."""

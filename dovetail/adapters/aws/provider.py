@@ -43,6 +43,7 @@ async def open_aws(cluster: ProviderCluster, given: AwsEnvironment) -> OpenCloud
         close=aws.close,
         supposed=aws.supposed_classes(),
         rehearsal=AwsRehearsal(aws.calls, cluster.settings.cluster),
+        priced=aws.priced,
     )
 
 

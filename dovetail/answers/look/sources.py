@@ -73,6 +73,7 @@ async def look(settings: Settings, file: Path | None) -> Look:
 
 async def look_through(world: World, settings: Settings) -> Look:
     """Look at an open world, with what the Scheduler remembers at this moment."""
+    await world.priced()
     state, note = await scheduler_state(settings, world.cluster_uid)
     return await look_now(settings, world, state, note)
 
@@ -129,6 +130,7 @@ async def record(settings: Settings, file: Path) -> Recording:
     async with opened(settings) as world:
         state, note = await scheduler_state(settings, world.cluster_uid)
         objects = await world.inspection.objects()
+        await world.priced()
         now = with_memory(await whole_snapshot(world.view, world.catalogues), state)
     recording = Recording(
         cluster=settings.cluster,

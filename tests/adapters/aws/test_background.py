@@ -51,6 +51,33 @@ async def test_a_refresh_that_fails_unexpectedly_is_started_anew_and_counted(
     assert "'n/a'" in trouble
 
 
+async def test_prices_are_waited_for_until_aws_has_been_asked(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A command that answered at once reckoned with the prices that came with the release."""
+    answered = asyncio.Event()
+
+    async def refresh(self: PriceRefresh) -> None:
+        await answered.wait()
+
+    monkeypatch.setattr(PriceRefresh, "refresh", refresh)
+    stage.adapter.start()
+    waiting = asyncio.create_task(stage.adapter.priced())
+
+    done, _ = await asyncio.wait({waiting}, timeout=0.05)
+    assert not done
+    answered.set()
+    await asyncio.wait_for(waiting, 30)
+
+
+async def test_prices_that_do_not_come_are_waited_for_no_longer_than_a_command_may(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr("dovetail.adapters.aws.adapter._PRICED_WITHIN", 0.01)
+
+    await stage.adapter.priced()
+
+    assert "prices are those that came with the release" in caplog.text
+
+
 async def test_a_class_that_fails_unexpectedly_holds_up_no_other(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
     resolve = Resolution.resolve
 

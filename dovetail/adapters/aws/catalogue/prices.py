@@ -39,6 +39,7 @@ class Prices:
         self._on_demand: dict[str, float] = dict(facts["prices"][table])
         self._spot: dict[tuple[str, str], float] | None = None
         self.revision = 0
+        self.asked = asyncio.Event()  # for the first time, with or without an answer
 
     def on_demand(self, instance_type: str) -> float | None:
         """One price for the region."""
@@ -91,6 +92,7 @@ class PriceRefresh:
             except Failure as failure:
                 _log.warning("prices not refreshed: %s", failure)
                 wait, retry = retry, _RETRIES.after(retry)
+            self._prices.asked.set()
             await asyncio.sleep(wait)
 
     def _has_no_list(self) -> bool:
