@@ -279,7 +279,8 @@ class AwsAdapter:
         """Wait until AWS has been asked for its prices, and so long at most: a command that answered at once would
         reckon with those that came with the release."""
         try:
-            await asyncio.wait_for(self.offerings.sources.prices.asked.wait(), _PRICED_WITHIN)
+            async with asyncio.timeout(_PRICED_WITHIN):
+                await self.offerings.sources.prices.asked.wait()
         except TimeoutError:
             _log.warning(
                 "prices are those that came with the release: AWS has named none within %.0f s", _PRICED_WITHIN
