@@ -1,6 +1,7 @@
 """What keeps a node from beginning to leave: every cause under every rule, against a table that was written by hand."""
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Final
 
 import pytest
@@ -10,7 +11,9 @@ from dovetail.model.own.pauses import Activity, Pause
 from dovetail.model.own.policies import Freeze, Policy
 from dovetail.model.reasons.disruption_reasons import DisruptionReason
 from dovetail.model.snapshot import Snapshot
+from dovetail.rules import beginnings
 from dovetail.rules.beginnings import changes, hold_of, said_in
+from dovetail.rules.pause.hold import by_pause
 from dovetail.rules.said import Cause, HeldBy, Said
 from testing.beginnings import CAUSES, RULES
 from testing.disruption_worlds import HOUR, NOW, a_pool, a_world
@@ -52,6 +55,15 @@ def test_each_rule_holds_what_the_table_says(rule: str, cause: str, holds: bool)
 
 def test_the_table_has_every_rule() -> None:
     assert [rule for rule, *_ in CELLS[:: len(CAUSES)]] == list(RULES)
+
+
+def test_every_rule_has_a_folder_and_a_place_in_the_order() -> None:
+    """A folder that can hold and is asked by nobody would hold nothing."""
+    rooms = {path.parent.name for path in Path(beginnings.__file__).parent.glob("*/hold.py")}
+    asked = {rule.__module__.split(".")[-2] for rule in beginnings.RULES} | {by_pause.__module__.split(".")[-2]}
+
+    assert rooms == asked
+    assert len(HeldBy) == len(rooms) + 1, "a pause and a Freeze are one room"
 
 
 def test_every_reason_of_a_disruption_is_a_cause() -> None:
