@@ -152,6 +152,25 @@ def test_what_has_not_changed_is_accepted_however_it_was_approved(
     assert any(line.endswith(": accepted") for line in capsys.readouterr().out.splitlines())
 
 
+@pytest.mark.parametrize("approves", [by_cli, by_kubectl])
+def test_what_a_worker_of_before_has_asked_is_to_be_looked_at_again(
+    world: SimulatedWorld, approves: Callable[[SimulatedWorld], None]
+) -> None:
+    """The digest is one that such a worker has written of this question, during an upgrade."""
+    status = known(world).status
+    assert status.awaits is not None
+    stands(world, replace(status, awaits=replace(status.awaits, digest="f30afc-8f2b4e-465ab4-486786-1cadcb")))
+    approves(world)
+
+    found = looks(world, UNCHANGED)
+    assert (found.status.step, found.status.state) == ("canary", RolloutState.AWAITING)
+    assert found.status.answered is not None
+    again = "its digest is not the one that is asked for; look again with `dovetail rollout approve`"
+    assert found.status.answered.refused == again
+    approves(world)
+    assert looks(world, UNCHANGED).status.step == "quarter"
+
+
 @pytest.mark.parametrize("held", [Intent.RUN, Intent.ABORT])
 @pytest.mark.parametrize("refused", [1, 0])
 def test_an_approval_that_comes_once_the_target_is_refused_does_not_have_it_tried_again(

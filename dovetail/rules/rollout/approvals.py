@@ -4,9 +4,8 @@ An approval covers exactly what was shown: its digest has a part for each thing 
 of them has changed. It is judged once, and the result is kept in the status.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from hashlib import sha256
 from typing import Final
 
 from dovetail.model.own.gates import GateResult
@@ -20,10 +19,11 @@ from dovetail.model.own.rollouts import (
     RolloutStatus,
     RolloutStep,
 )
+from dovetail.model.values.digests import named_digest
 from dovetail.model.values.time import format_time
 
 ASKING: Final = frozenset({RolloutState.AWAITING, RolloutState.PAUSED})
-_DIGITS: Final = 6
+_BYTES: Final = 6  # of each part
 # What a change in each part of the digest means, in order.
 _CHANGED: Final = (
     "what is rolled out has changed",
@@ -86,23 +86,27 @@ def is_approved(rollout: Rollout, nodes: PoolNodes, now: float) -> bool:
 
 def digest_of(rollout: Rollout, status: RolloutStatus, nodes: PoolNodes) -> str:
     """A digest of the target, the question, the steps to come, the nodes and the gates, in this order."""
-    return "-".join(sha256(repr(part).encode()).hexdigest()[:_DIGITS] for part in _parts(rollout, status, nodes))
+    return "".join(named_digest(part, _BYTES) for part in _parts(rollout, status, nodes))
 
 
-def _parts(rollout: Rollout, status: RolloutStatus, nodes: PoolNodes) -> Iterator[object]:
-    yield rollout.name, rollout.uid, status.target, status.begun
-    yield status.step, None if status.awaits is None else status.awaits.since
-    yield [(step.name, step.to, step.soak, step.approve) for step in rollout.steps[_place(rollout, status.step) :]]
-    yield nodes.old, sorted(nodes.staying)
-    yield str(replace(rollout, status=status).verdict.result)
+def _parts(rollout: Rollout, status: RolloutStatus, nodes: PoolNodes) -> Iterator[Mapping[str, object]]:
+    """The target by its beginning, whatever version hashes it: another one begins at another moment."""
+    yield {"rollout": rollout.name, "uid": rollout.uid, "pool": rollout.pool, "begun": status.begun}
+    yield {"step": status.step, "asked": None if status.awaits is None else status.awaits.since}
+    to_come = rollout.steps[_place(rollout, status.step) :]
+    yield {
+        "steps": [{"name": step.name, "to": step.to, "soak": step.soak, "approve": step.approve} for step in to_come]
+    }
+    yield {"old": nodes.old, "uids": sorted(nodes.staying)}
+    yield {"gates": str(replace(rollout, status=status).verdict.result)}
 
 
 def why_refused(rollout: Rollout, moved: RolloutStatus, nodes: PoolNodes, now: float) -> str:
     """Why the approval lets nothing begin."""
     status = rollout.status
     assert rollout.approval is not None
-    step, given = rollout.approval.step, rollout.approval.digest.split("-")
-    known = digest_of(rollout, status, nodes).split("-")
+    step, given = rollout.approval.step, _split(rollout.approval.digest)
+    known = _split(digest_of(rollout, status, nodes))
     if moved.begun != status.begun or (len(given) == len(known) and given[0] != known[0]):
         return "it is of another target: what is rolled out has changed since"
     place = f"the roll-out is {status.state} at step {status.step}"
@@ -126,6 +130,11 @@ def why_refused(rollout: Rollout, moved: RolloutStatus, nodes: PoolNodes, now: f
         (words for words, one, other in parts if one != other), "its digest is not the one that is asked for"
     )
     return f"{changed}; look again with `dovetail rollout approve`"
+
+
+def _split(digest: str) -> list[str]:
+    """Its parts; one that a version before 0.2.0 has worked out has another number of them."""
+    return [digest[at : at + 2 * _BYTES] for at in range(0, len(digest), 2 * _BYTES)]
 
 
 def is_fresh(rollout: Rollout) -> bool:
