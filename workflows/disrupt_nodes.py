@@ -185,6 +185,7 @@ class DisruptNodes:
             reason=given.command.reason.lower(),
             owner=workflow.info().workflow_id,
             rollouts=given.seen.rollouts,
+            places=given.seen.places,
         )
         outcome = await workflow.execute_activity_method(
             CreateNodeClaims.create_node_claims,

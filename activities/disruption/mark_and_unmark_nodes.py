@@ -169,7 +169,7 @@ class MarkAndUnmarkNodes:
     async def _said(self, pool: str, request: MarkRequest) -> Said:
         """Everything that people say about the pool now, and the steps of roll-outs that the decision was based on."""
         assert self.pauses is not None
-        return replace(await self.pauses.said(pool), decided=frozenset(request.seen.rollouts))
+        return replace(await self.pauses.said(pool), basis=request.seen.basis)
 
     def _cause(self, command: DisruptionCommand) -> Cause:
         return Cause.of(command.reason, at_once=self._is_asked_for_now(command))

@@ -33,6 +33,7 @@ from dovetail.model import names
 from dovetail.model.names import LAUNCH_REQUEST, LAUNCHED, NODE_POOL, REGISTERED_CONDITION, TERMINATION_FINALIZER
 from dovetail.model.nodes import NodeClaim
 from dovetail.model.own.stable_images import GONE
+from dovetail.model.values.hashing import is_other
 from dovetail.notices.claims import insufficient_capacity, launch_warning
 from dovetail.ports.cloud import Catalogues, ClassNotReady, Cloud, Instance, LaunchRefused, NoCapacity, Prepared
 from dovetail.ports.failures import Conflict, Failure, NotSeenYet, Retryable, worth_retrying
@@ -149,7 +150,7 @@ class LaunchInstance:
         if not wanted or self.catalogues is None:
             return ""
         makes = (await self.catalogues.node_class(claim.node_class)).makes
-        if not makes or makes == wanted:
+        if not makes or not is_other(makes, wanted):
             return ""
         reference = claim.node_class
         return f"{reference.kind} {reference.name} has changed since the roll-out took this node: it begins anew"

@@ -122,8 +122,8 @@ class CreateNodeClaims:
         """For each proposed node, why no node may be made for its pool now; None if one may."""
         general = await self.pauses.of_all() if self.pauses is not None else ()
         others: Mapping[str, str] = {}
-        if self.pauses is not None and request.rollouts is not None and request.reason == "drifted":
-            others = await self.pauses.other_targets(pools, request.rollouts)
+        if self.pauses is not None and request.basis is not None and request.reason == "drifted":
+            others = await self.pauses.other_targets(pools, request.basis)
         return tuple(
             [
                 _why_not(one, pools[one.pool])

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Final, Literal
 
 from dovetail.model.nodes import NodeClassRef
+from dovetail.model.own.rollout_places import RolloutBasis, RolloutPlace
 from dovetail.model.pods import Expression
 from dovetail.model.scheduling.taints import Taint
 from dovetail.model.snapshot import Snapshot
@@ -86,16 +87,25 @@ class Seen:
     taken_at: float
     versions: tuple[tuple[str, int], ...] = ()
     ready_at: float = 0.0
-    rollouts: tuple[str, ...] = ()  # the place of each that may hold nodes back, as a digest
+    rollouts: tuple[str, ...] = ()  # of `places`, for workers of before 0.2.0
+    places: tuple[RolloutPlace, ...] = ()  # of each roll-out that may hold nodes back
 
     @classmethod
     def of(cls, snapshot: Snapshot) -> "Seen":
         """What a plan made on this snapshot had seen."""
+        known = sorted(snapshot.rollouts.items())
+        places = tuple(rollout.place for _, rollout in known if not rollout.is_over)
         return cls(
             taken_at=snapshot.now,
             versions=tuple(sorted(snapshot.seen.items())),
-            rollouts=tuple(sorted(rollout.place for rollout in snapshot.rollouts.values() if not rollout.is_over)),
+            rollouts=tuple(place.text for place in places),
+            places=places,
         )
+
+    @property
+    def basis(self) -> RolloutBasis:
+        """What the plan went by of roll-outs."""
+        return RolloutBasis(places=self.places, texts=self.rollouts)
 
     @property
     def decided_at(self) -> float:

@@ -10,6 +10,7 @@ from dovetail.messages.plans import ClaimRefusal, DisruptionCommand, ProposedNod
 from dovetail.messages.states import Held
 from dovetail.messages.subjects import ClaimRef
 from dovetail.messages.writes import Write
+from dovetail.model.own.rollout_places import RolloutBasis, RolloutPlace
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,7 +49,13 @@ class CreateRequest:
     owner: str = ""  # the disruption that these claims replace nodes for
     seen: Seen | None = None  # what the plan had seen, where creating begins it; a disruption begins with its mark
     indexes: tuple[int, ...] = ()  # of each proposed node in the plan, where they are not 0, 1, 2, …
-    rollouts: tuple[str, ...] | None = None  # the places of roll-outs that it was decided by; None: nobody asks
+    rollouts: tuple[str, ...] | None = None  # of `places`, for workers of before 0.2.0; None: nobody asks
+    places: tuple[RolloutPlace, ...] = ()  # of roll-outs, that it was decided by
+
+    @property
+    def basis(self) -> RolloutBasis | None:
+        """What it was decided by of roll-outs."""
+        return None if self.rollouts is None else RolloutBasis(places=self.places, texts=self.rollouts)
 
     def index(self, position: int) -> int:
         """The index under which the proposed node at that position is named."""

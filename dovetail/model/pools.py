@@ -13,6 +13,7 @@ from dovetail.model.nodes import Condition, NodeClaim, NodeClassRef
 from dovetail.model.pods import Expression
 from dovetail.model.scheduling.devices import DevicePool
 from dovetail.model.scheduling.taints import Taint
+from dovetail.model.values.hashing import NODE_POOL_HASH_ALGORITHM, versioned
 from dovetail.model.values.resources import Resources
 
 
@@ -68,6 +69,11 @@ class NodePool:
     conditions: tuple[Condition, ...] = ()
     usage: Resources | None = None  # status.resources
     hash: str = ""
+
+    @property
+    def target(self) -> str:
+        """Its hash as roll-outs remember it."""
+        return versioned(self.hash, NODE_POOL_HASH_ALGORITHM, "v3")
 
     @property
     def node_labels(self) -> dict[str, str]:

@@ -8,6 +8,7 @@ from dovetail.model.own.breaker_rules import BreakerRule, strictest
 from dovetail.model.own.health import Readiness
 from dovetail.model.own.pauses import Activity, Pause
 from dovetail.model.own.policies import Policy
+from dovetail.model.own.rollout_places import RolloutBasis
 from dovetail.model.own.rollouts import PoolNodes, Rollout
 from dovetail.model.pools import NodePool
 from dovetail.model.reasons.disruption_reasons import DisruptionReason, WhyNot
@@ -92,7 +93,7 @@ class Said:
     rollouts: tuple[Rollout, ...] = ()  # likewise
     nodes: PoolNodes | None = None  # None where no roll-out is asked for, or at the mark, where the step alone is asked
     readiness: Mapping[str, Readiness] = field(default_factory=dict)  # by policy, of those that ask for health
-    decided: frozenset[str] | None = None  # the places of roll-outs that the decision went by; at the mark alone
+    basis: RolloutBasis | None = None  # what the decision went by of roll-outs; at the mark alone
 
     @property
     def periods(self) -> frozenset[float]:

@@ -1,7 +1,8 @@
 """A roll-out that moves between a decision and its steps: what was permitted for one target never takes a node to
 another."""
 
-from dataclasses import replace
+from collections.abc import Callable
+from dataclasses import dataclass, fields, replace
 from typing import Any, Final
 
 import pytest
@@ -15,14 +16,16 @@ from dovetail.messages.outcomes import CreateOutcome, MarkOutcome
 from dovetail.messages.plans import Seen
 from dovetail.messages.requests import CreateRequest, MarkRequest
 from dovetail.messages.subjects import ClaimRef
-from dovetail.model import names
+from dovetail.model import names, pools
 from dovetail.model.nodes import NodeClassRef
 from dovetail.model.own.policies import Policy, TimeRules
 from dovetail.model.own.rollouts import Intent, Rollout, RolloutPlan, RolloutState, RolloutStatus, RolloutStep
 from dovetail.model.own.stable_images import BACK, StableImage, StableImages
+from dovetail.model.pools import NodePool
 from dovetail.model.snapshot import Snapshot
 from dovetail.ports.cloud import NodeClassState
 from dovetail.ports.failures import Failure
+from dovetail.workflows.converter import DATA_CONVERTER
 from testing.fakes import FakeClaims, FakeCloud, FakeLookups, FakeNotices, World
 from tests.activities.test_creating_claims import NODE, POOL
 from tests.activities.test_gated_orders import OnePool
@@ -48,6 +51,11 @@ def seen(*rollouts: Rollout, now: float = 0.0) -> Seen:
     return Seen.of(Snapshot(now=now, rollouts={each.name: each for each in rollouts}))
 
 
+def of_before(decided: Seen) -> Seen:
+    """As a worker of before 0.2.0 hands it out, or hands it on: it knows no places."""
+    return replace(decided, places=())
+
+
 def live(world: World, *rollouts: Rollout, policy: Policy | None = None) -> LivePauses:
     policies = {policy.name: policy} if policy is not None else {}
     rules = TimeRules(policies=policies, rollouts={each.name: each for each in rollouts})
@@ -58,6 +66,7 @@ def at(**changes: Any) -> Rollout:
     return replace(DECIDED, status=replace(STATUS, **changes))
 
 
+@pytest.mark.parametrize("decided_by", [lambda decided: decided, of_before])
 @pytest.mark.parametrize(
     ("rollouts", "policy", "why"),
     [
@@ -77,10 +86,10 @@ def at(**changes: Any) -> Rollout:
     ],
 )
 async def test_a_mark_goes_by_the_step_that_was_decided_by(
-    rollouts: tuple[Rollout, ...], policy: Policy | None, why: str
+    rollouts: tuple[Rollout, ...], policy: Policy | None, why: str, decided_by: Callable[[Seen], Seen]
 ) -> None:
     world = a_joined_world()
-    decided = seen(DECIDED, now=world.now()).ready(world.now())
+    decided = decided_by(seen(DECIDED, now=world.now()).ready(world.now()))
     request = MarkRequest(owner="c/disrupt/1", command=replace(COMMAND, reason="Drifted"), seen=decided)
     step = marking(world, live(world, *rollouts, policy=policy))
 
@@ -104,13 +113,16 @@ async def test_a_roll_out_that_was_not_there_holds_what_was_decided_without_it_a
         assert outcome.marked == marked, reason
 
 
-async def created(rules: LivePauses, world: World, rollouts: tuple[str, ...] | None) -> CreateOutcome:
+async def created(rules: LivePauses, world: World, decided: Seen | None) -> CreateOutcome:
     step = CreateNodeClaims(FakeClaims(world), OnePool(POOL), FakeNotices(world), world.now, CreateTies(pauses=rules))
-    request = CreateRequest(plan_id="p", proposed=(NODE,), type_lists=((),), reason="drifted", rollouts=rollouts)
+    request = CreateRequest(plan_id="p", proposed=(NODE,), type_lists=((),), reason="drifted")
+    if decided is not None:
+        request = replace(request, rollouts=decided.rollouts, places=decided.places)
     outcome: CreateOutcome = await ActivityEnvironment().run(step.create_node_claims, request)
     return outcome
 
 
+@pytest.mark.parametrize("decided_by", [lambda decided: decided, of_before])
 @pytest.mark.parametrize(
     ("rollouts", "policy", "why"),
     [
@@ -126,11 +138,11 @@ async def created(rules: LivePauses, world: World, rollouts: tuple[str, ...] | N
     ],
 )
 async def test_a_replacement_is_made_for_the_target_that_was_decided_for(
-    rollouts: tuple[Rollout, ...], policy: Policy | None, why: str
+    rollouts: tuple[Rollout, ...], policy: Policy | None, why: str, decided_by: Callable[[Seen], Seen]
 ) -> None:
     world = World()
 
-    outcome = await created(live(world, *rollouts, policy=policy), world, seen(DECIDED).rollouts)
+    outcome = await created(live(world, *rollouts, policy=policy), world, decided_by(seen(DECIDED)))
 
     assert [refused for _, refused in outcome.refused] == ([why] if why else [])
     assert len(outcome.claims) == (0 if why else 1)
@@ -139,7 +151,7 @@ async def test_a_replacement_is_made_for_the_target_that_was_decided_for(
 async def test_what_was_decided_on_the_way_back_is_not_made_once_it_goes_forward_again() -> None:
     world, back = World(), at(state=RolloutState.ROLLING_BACK, stable=IMAGES)
 
-    assert not (await created(live(world, DECIDED), world, seen(back).rollouts)).claims
+    assert not (await created(live(world, DECIDED), world, seen(back))).claims
     assert (await created(live(world, DECIDED), world, None)).claims  # by a workflow of a version before: as it was
 
 
@@ -151,7 +163,7 @@ async def test_a_replacement_says_which_target_it_is_for_and_which_image_where_t
     ):
         world = World()
         rollout = at(state=state, stable=IMAGES)
-        [ref] = (await created(live(world, rollout), world, seen(rollout).rollouts)).claims
+        [ref] = (await created(live(world, rollout), world, seen(rollout))).claims
         made = world.claims[ref.name].annotations
         assert (made.get(names.IMAGE), made.get(names.TARGET)) == (image, target), state
 
@@ -169,9 +181,30 @@ async def test_what_a_roll_out_takes_back_is_marked_and_replaced_by_an_image_of_
     assert outcome.marked == ("pool-1",)
 
     made_in = World()
-    [ref] = (await created(live(made_in, back, other), made_in, seen(back, other).rollouts)).claims
+    [ref] = (await created(live(made_in, back, other), made_in, seen(back, other))).claims
     made = made_in.claims[ref.name].annotations
     assert (made.get(names.IMAGE), made.get(names.TARGET)) == (BACK, None)
+
+
+@pytest.fixture
+def hashed_anew(monkeypatch: pytest.MonkeyPatch) -> NodePool:
+    """The NodePool, of which a later release works out another hash."""
+    monkeypatch.setattr(pools, "NODE_POOL_HASH_ALGORITHM", "v4")
+    return replace(POOL, hash="4444")
+
+
+async def test_a_new_version_of_the_hashes_is_no_other_target(hashed_anew: NodePool) -> None:
+    """What was decided before the upgrade goes on after it, and the other way round."""
+    before = at(target="3333", makes="3a3a")
+    after = at(target="v4:4444", makes="v7:7a7a")
+
+    for decided, found in ((before, after), (after, before)):
+        assert await marked(seen(decided), found, pool=hashed_anew)
+        assert (await created(live(World(), found), World(), seen(decided))).claims
+    for other in (at(target="v4:4445", makes="v7:7a7a"), at(target="v4:4444", makes="v7:7a7b")):
+        assert not await marked(seen(after), other, pool=hashed_anew)
+        assert not (await created(live(World(), other), World(), seen(after))).claims
+    assert not await marked(seen(before), at(target="v4:4444", makes="v7:7a7a", step="canary"), pool=hashed_anew)
 
 
 async def test_a_replacement_waits_where_roll_outs_cannot_be_read() -> None:
@@ -179,9 +212,70 @@ async def test_a_replacement_waits_where_roll_outs_cannot_be_read() -> None:
     rules = LivePauses(pools=OnePool(POOL), namespaces=OneNamespace(""), now=world.now, rules=NoRules())
 
     with pytest.raises(Failure):
-        await created(rules, world, seen(DECIDED).rollouts)
+        await created(rules, world, seen(DECIDED))
 
     assert not world.claims
+
+
+async def marked(decided: Seen, *rollouts: Rollout, pool: NodePool = POOL) -> bool:
+    world = a_joined_world()
+    request = MarkRequest(
+        owner="c/disrupt/1",
+        command=replace(COMMAND, reason="Drifted"),
+        seen=replace(decided, taken_at=world.now()).ready(world.now()),
+    )
+    rules = replace(live(world, *rollouts), pools=OnePool(pool))
+    outcome: MarkOutcome = await ActivityEnvironment().run(marking(world, rules).mark_nodes, request)
+    return bool(outcome.marked)
+
+
+async def test_two_targets_with_one_checksum_are_two() -> None:
+    """What NodeClasses make is a digest of 16 digits; these two have the same CRC-32."""
+    one, other = at(makes="b97186618aa1434e"), at(makes="2f6843fd71907689")
+
+    assert not await marked(seen(one), other)
+    assert not (await created(live(World(), other), World(), seen(one))).claims
+
+
+async def test_a_moment_that_is_written_as_a_whole_number_is_the_same_moment() -> None:
+    assert await marked(seen(at(begun=10)), DECIDED)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SeenBefore:
+    """Seen, as workers of before 0.2.0 know it."""
+
+    taken_at: float
+    versions: tuple[tuple[str, int], ...] = ()
+    ready_at: float = 0.0
+    rollouts: tuple[str, ...] = ()
+
+
+def crossed(value: Any, as_type: Any) -> Any:
+    """What a worker that knows this type reads of it."""
+    values = DATA_CONVERTER.payload_converter
+    return values.from_payloads(values.to_payloads([value]), [as_type])[0]
+
+
+async def test_while_two_versions_serve_each_goes_by_what_the_other_has_decided() -> None:
+    decided = seen(DECIDED)
+    assert crossed(decided, Seen) == decided
+
+    read_before = crossed(decided, SeenBefore)
+    # As 154a397e.47776402.92f65448 was worked out by a worker of before, of the same roll-out.
+    assert read_before == SeenBefore(taken_at=0.0, rollouts=("154a397e.47776402.92f65448",))
+
+    handed_on = crossed(read_before, Seen)
+    assert handed_on == of_before(decided)
+    assert await marked(handed_on, DECIDED)
+    assert not await marked(handed_on, at(makes="ami-2"))
+
+
+async def test_a_place_of_a_newer_worker_is_read_without_what_this_one_does_not_know() -> None:
+    [place] = seen(DECIDED).places
+    newer = {"taken_at": 0.0, "places": [{**{f.name: getattr(place, f.name) for f in fields(place)}, "lane": "left"}]}
+
+    assert crossed(newer, Seen).places == (place,)
 
 
 class Makes:
@@ -202,6 +296,8 @@ class Makes:
     [
         ("ami-1", "ami-1", "launched"),
         ("ami-1", "ami-2", "class_not_ready"),
+        ("3a3a", "v7:7a7a", "launched"),  # hashed by a new version
+        ("v7:7a7a", "v7:7a7b", "class_not_ready"),
         ("ami-1", "", "launched"),  # the adapter says itself that the class is not ready
         ("", "ami-2", "launched"),
     ],

@@ -14,6 +14,7 @@ from dovetail.model.objects.workloads import Namespace
 from dovetail.model.own.health import Readiness
 from dovetail.model.own.pauses import Pause
 from dovetail.model.own.policies import Policy, TimeRules, policies_of
+from dovetail.model.own.rollout_places import RolloutBasis
 from dovetail.model.own.rollouts import pins_of
 from dovetail.model.pools import NodePool
 from dovetail.model.snapshot import Snapshot
@@ -58,12 +59,12 @@ class LivePauses:
             return {}
         return {pool: pins_of(rollouts_of(rules.rollouts, pool), reason) for pool in pools}
 
-    async def other_targets(self, pools: Mapping[str, NodePool | None], decided: Iterable[str]) -> dict[str, str]:
+    async def other_targets(self, pools: Mapping[str, NodePool | None], basis: RolloutBasis) -> dict[str, str]:
         """By pool, why a roll-out does not make the replacement that was decided on when its steps stood like this."""
-        rules, known, found = await self._rules(), frozenset(decided), dict[str, str]()
+        rules, found = await self._rules(), dict[str, str]()
         for name, pool in pools.items():
             policies = policies_of(rules.policies, pool) if pool is not None else ()
-            found[name] = why_not_made(policies, rollouts_of(rules.rollouts, name), name, known)
+            found[name] = why_not_made(policies, rollouts_of(rules.rollouts, name), name, basis)
         return found
 
     def in_pool(self, pool: NodePool | None) -> Pause | None:

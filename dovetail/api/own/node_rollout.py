@@ -63,7 +63,7 @@ class NodeRolloutSpec(NodeRolloutStrategy):
     """Lets the next step begin, if what is asked for is still that; `dovetail rollout approve` writes it."""
 
 
-class RolloutPlace(ApiModel):
+class RolloutStepNow(ApiModel):
     """At which step it is."""
 
     name: str
@@ -95,11 +95,11 @@ class RolloutTarget(ApiModel):
     """What is rolled out."""
 
     node_pool_hash: str
-    """The hash of the NodePool's template."""
+    """The hash of the NodePool's template; of a later version of it than v3, with that before it: v4:1234."""
     begun: Moment
     """Since when."""
     launches: Annotated[str, Field(max_length=64)] | None = None
-    """A digest of what the NodeClass makes of a launch."""
+    """A digest of what the NodeClass makes of a launch; by a later version of its hash than v6, with that before it."""
 
 
 class RolloutImage(ApiModel):
@@ -198,7 +198,7 @@ class NodeRolloutStatus(ApiModel):
 
     observed_generation: Annotated[Int64, Field(ge=0)] | None = None
     """The metadata.generation that was looked at."""
-    step: RolloutPlace | None = None
+    step: RolloutStepNow | None = None
     """The step that is permitted, and what it does there."""
     target: RolloutTarget | None = None
     """The change that it is about."""

@@ -10,14 +10,15 @@ from dataclasses import dataclass
 from enum import StrEnum
 from math import inf
 from typing import Final
-from zlib import crc32
 
 from dovetail.model import names
 from dovetail.model.nodes import Condition, NodeClaim
 from dovetail.model.own.gates import AskedGate, GateResult, GateVerdict, worst
 from dovetail.model.own.rollout_approvals import Answered, Approval, Awaits
+from dovetail.model.own.rollout_places import RolloutBasis, RolloutPlace
 from dovetail.model.own.stable_images import BACK, NOTHING_KNOWN, STABLE, StableImages
 from dovetail.model.pools import NodePool
+from dovetail.model.values.hashing import is_other
 from dovetail.model.values.time import format_time
 
 _OWN: Final = "drifted"  # for which it makes claims itself
@@ -202,24 +203,27 @@ class Rollout(RolloutStrategy):
         return not self.fault and self.status.state == RolloutState.COMPLETE
 
     @property
-    def place(self) -> str:
-        """What a decision was based on, as three digests: the pool, the target and direction, and the step. The number
-        of nodes is not part of it."""
+    def place(self) -> RolloutPlace:
+        """What a decision goes by."""
         status = self.status
-        to = [step.to for step in self.steps if step.name == status.step]
-        return f"{_digest(self.pool)}.{self._aim}.{_digest(self.uid, self.name, status.step, to, status.begun)}"
+        return RolloutPlace(
+            rollout=self.name,
+            uid=self.uid,
+            pool=self.pool,
+            target=status.target,
+            makes=status.makes,
+            goes_back=self.goes_back,
+            step=status.step,
+            to=next((step.to for step in self.steps if step.name == status.step), ""),
+            begun=status.begun,
+        )
 
-    @property
-    def _aim(self) -> str:
-        return _digest(self.status.target, self.status.makes, self.goes_back)
-
-    def why_other(self, decided: Iterable[str]) -> str:
-        """Why a replacement decided on the basis of these places is no longer made; empty if it is. A step that has
-        changed since is no reason: it was permitted, and is counted."""
+    def why_other(self, basis: RolloutBasis) -> str:
+        """Why a replacement decided on that basis is no longer made; empty if it is. A step that has changed since is
+        no reason: it was permitted, and is counted."""
         if self.status.state in REFUSED:  # else it takes an image of before
             return f"NodeRollout {self.name} refuses the target" if self.status.stable.why_not else ""
-        known = {place.split(".")[1] for place in decided if was_about(place, self.pool)}
-        return "" if self._aim in known else f"NodeRollout {self.name} has another target since"
+        return "" if basis.has_target_of(self.place) else f"NodeRollout {self.name} has another target since"
 
     @property
     def _begun(self) -> bool:
@@ -332,8 +336,8 @@ class Rollout(RolloutStrategy):
     def has_changed(self, pool: NodePool, nodes: "PoolNodes") -> bool:
         """Whether the pool's target differs from the one that is rolled out: by its hash or, if its NodeClass has
         changed, by a drifted node that was made after the beginning, or by what it makes of a launch."""
-        makes = bool(nodes.makes and self.status.makes) and nodes.makes != self.status.makes
-        return makes or pool.hash != self.status.target or nodes.newest_old > self.status.begun
+        makes = bool(nodes.makes and self.status.makes) and is_other(nodes.makes, self.status.makes)
+        return makes or is_other(pool.target, self.status.target) or nodes.newest_old > self.status.begun
 
     def left(self, pool: NodePool, nodes: "PoolNodes") -> int:
         """How many more nodes may begin."""
@@ -386,7 +390,7 @@ def is_of_target(claim: NodeClaim, pool: NodePool, rollouts: Iterable[Rollout]) 
     """Whether how a claim fares says something of what the pool is to become: it has the same template and, where a
     roll-out made it, that roll-out's target of now."""
     target, aims = claim.annotations.get(names.TARGET), {each.status.makes for each in rollouts}
-    is_aim = not target or not aims or not aims.isdisjoint({target, ""})
+    is_aim = not target or not aims or any(not aim or not is_other(aim, target) for aim in aims)
     return is_aim and claim.annotations.get(names.NODE_POOL_HASH, "") == pool.annotations.get(names.NODE_POOL_HASH, "")
 
 
@@ -395,12 +399,3 @@ def pins_of(rollouts: Iterable[Rollout], reason: str) -> dict[str, str]:
     asked first: by another one a node that is taken back would be replaced by one at the target."""
     refusing_first = sorted(rollouts, key=lambda each: each.status.state not in REFUSED)
     return next(filter(None, (each.pins(reason) for each in refusing_first)), {})
-
-
-def was_about(place: str, pool: str) -> bool:
-    """Whether a place on which a decision was based belongs to that pool's roll-outs."""
-    return place.startswith(f"{_digest(pool)}.")
-
-
-def _digest(*parts: object) -> str:
-    return f"{crc32(repr(parts).encode()):08x}"

@@ -5,15 +5,32 @@ list's entries are xor-ed, so two equal entries cancel, as they do upstream. If 
 cluster taken over from Karpenter would drift at once.
 """
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
 NODE_POOL_HASH_ALGORITHM: Final = "v3"  # the version of upstream's hash of a NodePool's spec.template (NPL-1)
+_VERSION: Final = re.compile(r"v[0-9]+(?=:)")
 
 _OFFSET: Final = 14695981039346656037
 _PRIME: Final = 1099511628211
 _MASK: Final = 2**64 - 1
+
+
+def versioned(text: str, version: str, first: str) -> str:
+    """A hash as roll-outs remember it, `version:hash`; of the first version, as objects have it already, without."""
+    return text if not text or version in ("", first) else f"{version}:{text}"
+
+
+def is_other(one: str, other: str) -> bool:
+    """Whether two remembered hashes are of different things; those of different versions say nothing of each other."""
+    return one != other and (not one or not other or _version(one) == _version(other))
+
+
+def _version(text: str) -> str:
+    found = _VERSION.match(text)
+    return found[0] if found is not None else ""
 
 
 def digest(data: bytes) -> int:

@@ -1,11 +1,13 @@
 """What roll-outs hold."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 from dovetail.model.own.policies import Policy
-from dovetail.model.own.rollouts import PoolNodes, Rollout, was_about
+from dovetail.model.own.rollout_places import RolloutBasis
+from dovetail.model.own.rollouts import PoolNodes, Rollout
 from dovetail.model.pools import NodePool
 from dovetail.model.reasons.disruption_reasons import WhyNot
+from dovetail.model.values.hashing import is_other
 from dovetail.model.values.time import format_time
 from dovetail.rules.rollout.by_policy import rolling, unmade
 from dovetail.rules.said import Cause, HeldBy, PoolHold, Said
@@ -19,7 +21,7 @@ def by_rollout(said: Said, cause: Cause) -> PoolHold | None:
     if missing is not None:
         message = f"nothing may begin for {cause} for NodePool {said.pool.name}: {missing.message}"
         return PoolHold(rule=HeldBy.ROLLOUT, why=WhyNot.ROLLOUT, message=message, until=missing.until)
-    gone = why_gone(said.policies, said.rollouts, said.pool.name, said.decided or ())
+    gone = why_gone(said.policies, said.rollouts, said.pool.name, said.basis or RolloutBasis())
     if gone:
         message = f"nothing may begin for {cause} for NodePool {said.pool.name}: {gone}"
         return PoolHold(rule=HeldBy.ROLLOUT, why=WhyNot.ROLLOUT, message=message)
@@ -38,17 +40,16 @@ def _that_hold(said: Said) -> Iterator[Rollout]:
     return (each for each in said.rollouts if not back or each.goes_back or each.keeps_all)
 
 
-def why_gone(policies: tuple[Policy, ...], rollouts: tuple[Rollout, ...], pool: str, decided: Iterable[str]) -> str:
+def why_gone(policies: tuple[Policy, ...], rollouts: tuple[Rollout, ...], pool: str, basis: RolloutBasis) -> str:
     """Why a decision that was made at these steps of roll-outs is outdated, if a policy makes another roll-out."""
-    is_gone = not rollouts and bool(rolling(policies)) and any(was_about(place, pool) for place in decided)
+    is_gone = not rollouts and bool(rolling(policies)) and basis.is_about(pool)
     return "the NodeRollout by which it was decided is gone, and a policy makes another" if is_gone else ""
 
 
-def why_not_made(policies: tuple[Policy, ...], rollouts: tuple[Rollout, ...], pool: str, decided: Iterable[str]) -> str:
+def why_not_made(policies: tuple[Policy, ...], rollouts: tuple[Rollout, ...], pool: str, basis: RolloutBasis) -> str:
     """Why a replacement is not made that was decided on at these steps of roll-outs; empty if it is."""
-    known = frozenset(decided)
-    whys = (each.why_other(known) for each in rollouts)
-    return why_gone(policies, rollouts, pool, known) or next(filter(None, whys), "")
+    whys = (each.why_other(basis) for each in rollouts)
+    return why_gone(policies, rollouts, pool, basis) or next(filter(None, whys), "")
 
 
 def _why_held(rollout: Rollout, said: Said, pool: NodePool) -> str:
@@ -62,10 +63,10 @@ def _has_moved(rollout: Rollout, said: Said, pool: NodePool) -> bool:
     """Whether a mark would take a node under a step that is no longer permitted. The caller that decides knows how many
     nodes there are; here it matters which step: otherwise everything that was decided on for the last target would
     still begin at another one."""
-    if said.decided is None:
+    if said.basis is None:
         return False
-    is_other = not rollout.goes_back and rollout.status.target != pool.hash
-    return is_other or rollout.place not in said.decided
+    has_changed = not rollout.goes_back and is_other(rollout.status.target, pool.target)
+    return has_changed or not said.basis.has(rollout.place)
 
 
 def _stands(rollout: Rollout, nodes: PoolNodes | None, late: str) -> str:

@@ -25,6 +25,7 @@ from dovetail.model.own.rollouts import (
 from dovetail.model.own.stable_images import TARGET_AGAIN
 from dovetail.model.pools import NodePool
 from dovetail.model.reasons.disruption_reasons import DisruptionReason
+from dovetail.model.values.hashing import is_other
 from dovetail.rules.brake.breakers import breaker_of
 from dovetail.rules.rollout.approvals import asks, is_fresh, with_answer
 from dovetail.rules.rollout.history import with_history
@@ -38,12 +39,20 @@ SETTLED: Final = 600.0  # seconds after which every node, older ones too, is kno
 
 def next_move(rollout: Rollout, pool: NodePool, nodes: PoolNodes, now: float) -> RolloutStatus:
     """The status as it should be now, except counts and conditions; `rollout` has its gates up to date."""
+    rollout = replace(rollout, status=_hashed(rollout.status, pool.target, nodes.makes))
     found = with_history(rollout, _moved(rollout, pool, nodes, now), now)
     if rollout.intent != Intent.ROLL_BACK and found.state not in REFUSED:
         found = replace(found, failure=None)  # the next order to go back is a new one
     if rollout.intent != Intent.PROMOTE:
         found = replace(found, promoted_before=False)
     return with_answer(rollout, found, nodes, now)
+
+
+def _hashed(status: RolloutStatus, target: str, makes: str) -> RolloutStatus:
+    """The status with its target by today's version of the hashes. As with drift, what was changed in the very moment
+    of an upgrade is not distinguished from it."""
+    target = status.target if is_other(target, status.target) else target
+    return replace(status, target=target, makes=status.makes if is_other(makes, status.makes) else makes)
 
 
 def _moved(rollout: Rollout, pool: NodePool, nodes: PoolNodes, now: float) -> RolloutStatus:
@@ -201,7 +210,7 @@ def _begun(rollout: Rollout, pool: NodePool, nodes: PoolNodes, now: float) -> Ro
     """What nodes ran before is remembered once: images of a target in between are not ones to go back to."""
     status, begun = rollout.status, float(int(now))
     stable = status.stable if status.stable.since else replace(status.stable, since=begun)
-    place = replace(_at(rollout, 0, now), begun=begun, target=pool.hash, makes=nodes.makes)
+    place = replace(_at(rollout, 0, now), begun=begun, target=pool.target, makes=nodes.makes)
     is_next = bool(status.begun) and rollout.has_changed(pool, nodes)
     earlier = status.promoted_before or (is_next and rollout.intent == Intent.PROMOTE)
     return replace(place, gate=NodesGate(), asked=(), stable=stable, promoted_before=earlier)

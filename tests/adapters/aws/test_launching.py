@@ -7,9 +7,11 @@ import pytest
 
 from dovetail.adapters.aws.launch.fleet_answers import outcome, read_errors, shortages_of
 from dovetail.adapters.aws.launch.refusal_reasons import reason_for
+from dovetail.adapters.aws.upkeep import node_classes
 from dovetail.model import names
 from dovetail.model.nodes import NodeClaim
 from dovetail.model.own.stable_images import BACK, STABLE
+from dovetail.model.values.hashing import is_other
 from dovetail.model.values.resources import parse_resources
 from dovetail.ports.cloud import ClassNotReady, Instance, LaunchRefused, NoCapacity, Prepared
 from dovetail.ports.failures import Misconfigured, Refused, Retryable, Throttled, Unauthenticated, Unreachable
@@ -720,7 +722,9 @@ async def test_an_interface_of_the_fabric_alone_has_no_prefixes_and_no_connectio
     ]
 
 
-async def test_what_a_launch_is_made_of_changes_with_images_and_static_fields_alone(ready: Stage) -> None:
+async def test_what_a_launch_is_made_of_changes_with_images_and_static_fields_alone(
+    ready: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
     async def makes() -> str:
         return (await ready.adapter.catalogues.node_class(REFERENCE)).makes
 
@@ -728,7 +732,11 @@ async def test_what_a_launch_is_made_of_changes_with_images_and_static_fields_al
     assert first and await makes() == first
     await ready.with_class(subnetSelectorTerms=[{"tags": {"karpenter.sh/discovery": "*"}}])
     assert await makes() == first
+    with monkeypatch.context() as upgraded:
+        upgraded.setattr(node_classes, "HASH_VERSION", "v7")
+        await ready.with_class(subnetSelectorTerms=[{"tags": {"karpenter.sh/discovery": "*"}}] * 2)
+        assert (await makes()).startswith("v7:") and not is_other(await makes(), first)
     await ready.with_class(userData="#!/bin/bash")
-    assert await makes() not in ("", first)
+    assert is_other(await makes(), first) and await makes()
     ready.classes.apply(userData="#!/bin/sh")
     assert await makes() == ""  # not looked at yet

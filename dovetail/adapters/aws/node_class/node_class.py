@@ -19,6 +19,7 @@ from dovetail.api.validation import InvalidObject, parse
 from dovetail.model.nodes import NodeClassRef
 from dovetail.model.pods import Expression
 from dovetail.model.scheduling.requirements import RequirementSet, conflicts, from_expressions
+from dovetail.model.values.hashing import versioned
 from dovetail.model.values.json import Json
 from dovetail.ports.cloud import NodeClassState
 
@@ -107,7 +108,8 @@ class NodeClass:
         stamp = self.annotations.get(names.HASH, "")
         if self.stale or not stamp or not self.images:
             return ""
-        return hashlib.sha256("/".join([stamp, *[image.id for image in self.images]]).encode()).hexdigest()[:16]
+        text = hashlib.sha256("/".join([stamp, *[image.id for image in self.images]]).encode()).hexdigest()[:16]
+        return versioned(text, self.annotations.get(names.HASH_VERSION, ""), "v6")
 
     @property
     def stale(self) -> bool:
