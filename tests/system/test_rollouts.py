@@ -240,7 +240,7 @@ async def test_a_policy_has_one_made_of_a_change_which_asks_a_person_before_the_
     assert rollout["metadata"]["ownerReferences"][0]["name"] == "pool"
     stage.world.delete("DisruptionPolicy", "careful")
 
-    other = {"step": "canary", "digest": "0-0-0-0-0", "by": "mallory", "at": "2026-11-26T09:14:00Z"}
+    other = {"step": "canary", "digest": "0" * 60, "by": "mallory", "at": "2026-11-26T09:14:00Z"}
     stage.world.patch("NodeRollout", name, {"spec": {"approval": other}})
     await stage.until(lambda: "ApprovalRefused" in said(name), 60, "an approval of something else is refused")
     assert "by mallory: refused, as it is of another target" in await shown(stage, "rollout", "status", name)
