@@ -13,6 +13,7 @@ from typing import Final
 from dovetail.model import names
 from dovetail.model.nodes import NodeClaim
 from dovetail.model.own.policies import Policy
+from dovetail.model.own.rollout_places import RolloutBasis
 from dovetail.model.own.rollouts import Rollout, RolloutStep
 from dovetail.model.own.stable_images import images_of
 from dovetail.model.pools import NodePool
@@ -32,7 +33,7 @@ class Decided:
 
     claim: str
     plan: str
-    seen: "tuple[str, ...]"
+    seen: RolloutBasis
     template: str
     scheduler: int
     at: float
@@ -63,7 +64,7 @@ class ChangingPool:
     new_of: dict[str, str] = field(default_factory=dict)  # plan -> its replacement
     towards: dict[str, tuple[str, str]] = field(default_factory=dict)  # plan -> where its replacement is to bring it
     template_of: dict[str, str] = field(default_factory=dict)  # plan -> the template that it was made from
-    seen_by: dict[str, tuple[str, ...]] = field(default_factory=dict)  # plan -> by which places it was decided
+    seen_by: dict[str, RolloutBasis] = field(default_factory=dict)  # plan -> by which places it was decided
     came: dict[str, float] = field(default_factory=dict)  # node -> when a pod brought it
     judged: dict[str, float] = field(default_factory=dict)  # node -> when it was last judged whether it has drifted
     past: list[Known] = field(default_factory=list)

@@ -95,7 +95,7 @@ class Play(ChangingPool):
                     Decided(
                         claim=target.claim,
                         plan=plan,
-                        seen=Seen.of(world).rollouts,
+                        seen=Seen.of(world).basis,
                         template=world.pools[self.pool.name].hash,
                         scheduler=self.scheduler,
                         at=self.now,
@@ -133,7 +133,7 @@ class Play(ChangingPool):
     def is_held(self, mark: Decided) -> bool:
         """What the step that marks asks before it does."""
         said = said_in(self.world({}, self.pool, self.rollouts), self.pool.name)
-        return hold_of(replace(said, nodes=None, decided=frozenset(mark.seen)), Cause.DRIFTED) is not None
+        return hold_of(replace(said, nodes=None, basis=mark.seen), Cause.DRIFTED) is not None
 
     def create(self) -> None:
         """A replacement's NodeClaim, as the plan made it; which images it takes is asked live."""
