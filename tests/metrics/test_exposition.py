@@ -113,3 +113,13 @@ def test_every_gauge_has_its_help() -> None:
     assert {re.split("[{ ]", line)[0] for line in lines if not line.startswith("#")} == helped
     assert "karpenter_pods_state" in helped
     assert list(measured([Sample(name="build_info", value=1.0)]))[-1] == "karpenter_build_info 1"
+
+
+def test_resources_that_a_node_has_not_are_left_out_where_they_are_very_many() -> None:
+    node = a_joined_node(allocatable={"cpu": 3 * 10**9}, capacity={"cpu": 4 * 10**9})
+    asked = {f"example.com/r{i}": 0 for i in range(10_000)}
+    pod = a_pod("many", node_name=node.name, requests={"cpu": 10**9, **asked})
+    snapshot = Snapshot(now=1000.0, nodes={node.name: node}, pods={pod.uid: pod})
+
+    found = [dict(sample.labels)["resource_type"] for sample in shown(snapshot) if "pod_requests" in sample.name]
+    assert found == ["cpu"]

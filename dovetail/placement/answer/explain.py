@@ -16,14 +16,14 @@ from dovetail.model.pods import Pod
 from dovetail.model.pools import Offering
 from dovetail.model.scheduling.requirements import conflicts, text, text_of_set, undefined
 from dovetail.model.scheduling.taints import untolerated
-from dovetail.model.values.resources import format_amount
+from dovetail.model.values.resources import Resources, format_amount
 from dovetail.placement.answer.remedies import beside, remedy
 from dovetail.placement.closed_offerings import closed_offerings, closed_words
 from dovetail.placement.constraints.demands import Demand
 from dovetail.placement.constraints.domain_choices import targets
 from dovetail.placement.constraints.reservations import NONE
 from dovetail.placement.constraints.topology_groups import DomainGroup, HostGroup
-from dovetail.placement.facts.claim_rules import TOO_LARGE
+from dovetail.placement.facts.claim_rules import POD_RESOURCES, TOO_LARGE
 from dovetail.placement.facts.masks import bits
 from dovetail.placement.facts.states import Needs, State
 from dovetail.placement.facts.templates import Template
@@ -50,7 +50,8 @@ class _Why(NamedTuple):
 class Explainer:
     def __init__(self, run: Pass) -> None:
         self._run = run
-        self._known: dict[Demand, tuple[tuple[PoolRefusal, ...], dict[str, int]]] = {}
+        # By the requests too: what exists nowhere counts as one resource in a demand.
+        self._known: dict[tuple[Demand, int], tuple[tuple[PoolRefusal, ...], dict[str, int]]] = {}
         self._closed: dict[Template, tuple[Offering, ...]] = {}
 
     def explain(self, refused: Refused) -> RefusedPod:
@@ -72,9 +73,10 @@ class Explainer:
                 return replace(_plain(refused.pod, "not_reached", "the time was up"), begun=refused.begun)
         demand = refused.demand
         assert demand is not None
-        known = self._known.get(demand)
+        key = demand, id(refused.pod.requests)
+        known = self._known.get(key)
         if known is None:
-            known = self._known[demand] = (tuple(self._pools(demand, refused.pod)), self._existing(demand))
+            known = self._known[key] = (tuple(self._pools(demand, refused.pod)), self._existing(demand))
         return RefusedPod(pod=refused.pod, pools=known[0], existing=known[1])
 
     def _existing(self, demand: Demand) -> dict[str, int]:
@@ -112,7 +114,7 @@ class Explainer:
             if template.pool.name in self._run.drafts.closed:
                 continue
             why = self._template(demand, pod, template)
-            advice = remedy(why.reason, demand, template, self._run.index.dimensions)
+            advice = remedy(why.reason, pod.requests, template)
             yield PoolRefusal(
                 pool=template.pool.name,
                 reason=why.reason,
@@ -218,7 +220,8 @@ class Explainer:
                 return _Why("reserved_offering", "suitable reserved capacity exists but cannot be had now")
             return None
         daemon_sets = template.fit.crowding(demand.wanted, rows & state.rows)
-        return _Why(*self._criteria(demand, template, state, rows), daemon_sets=daemon_sets)
+        reason, words = self._criteria(demand, template, state, rows)
+        return _Why(reason, f"{words}, resources={_amounts(pod.requests)}", daemon_sets=daemon_sets)
 
     def _criteria(self, demand: Demand, template: Template, state: State, rows: int) -> tuple[Reason, str]:
         """The criteria that excluded every type, alone or together (PLC-124)."""
@@ -226,7 +229,7 @@ class Explainer:
         suiting = rows & table.overlapping(state.requirements)
         offered = rows & table.offered(state.requirements)
         fitting = template.fit.holding(demand.wanted, offered)  # room counts only together with a suitable offering
-        words = f"requirements={text_of_set(state.requirements)}, resources={self._amounts(demand)}"
+        words = f"requirements={text_of_set(state.requirements)}"
         if template not in self._closed:
             self._closed[template] = closed_offerings(item.source for item in table.types)
         if closed := closed_words(self._closed[template], state.requirements):
@@ -246,11 +249,6 @@ class Explainer:
                 return reason, words
         return "it_tuple", words
 
-    def _amounts(self, demand: Demand) -> str:
-        names = self._run.index.dimensions
-        asked = [f'"{n}":"{format_amount(n, a)}"' for n, a in zip(names, demand.wanted, strict=True) if a]
-        return f"{{{','.join(asked)}}}"
-
 
 _ALONE: dict[frozenset[str], Reason] = {
     frozenset({"requirements"}): "it_requirements",
@@ -265,6 +263,11 @@ _ALONE: dict[frozenset[str], Reason] = {
 
 def _plain(pod: Pod, reason: Reason, conflict: str) -> RefusedPod:
     return RefusedPod(pod=pod, pools=(PoolRefusal(pool="", reason=reason, conflict=conflict),))
+
+
+def _amounts(requests: Resources) -> str:
+    asked = [f'"{name}":"{format_amount(name, amount)}"' for name, amount in sorted(requests.items()) if amount]
+    return f"{{{','.join(asked[:POD_RESOURCES])}}}"
 
 
 def _unknown(label: str) -> str:

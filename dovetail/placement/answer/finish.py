@@ -185,11 +185,9 @@ def _least_of_daemons(draft: NodeDraft) -> Resources:
 
 def _requests(draft: NodeDraft, daemons: Resources) -> Resources:
     """What the pods and the DaemonSets ask for (PLC-182f)."""
-    dimensions = draft.template.table.dimensions
-    requests = dict(zip(dimensions, draft.used, strict=True))
-    if len(draft.pods[0].requests) < len(dimensions):  # not every resource is asked for by every pod
-        asked = set().union(*[pod.requests for pod in draft.pods])
-        requests = {name: amount for name, amount in requests.items() if name in asked}  # also an explicit zero
+    used = dict(zip(draft.template.table.dimensions.names, draft.used, strict=True))
+    asked = {id(pod.requests): pod.requests for pod in draft.pods}
+    requests = {name: used.get(name, 0) for name in sorted(set().union(*asked.values()))}  # also an explicit zero
     for name, amount in daemons.items():
         requests[name] = requests.get(name, 0) + amount
     if len(requests) > POD_RESOURCES:  # of many pods together; few are above zero, as a type must have those

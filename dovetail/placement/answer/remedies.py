@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from dovetail.model.places.placements import Reason
-from dovetail.model.values.resources import format_amount
-from dovetail.placement.constraints.demands import Demand
+from dovetail.model.values.resources import Resources, format_amount
+from dovetail.placement.facts.claim_rules import POD_RESOURCES
 from dovetail.placement.facts.templates import Template
 
 _BY_REASON: Final[Mapping[Reason, str]] = {
@@ -33,15 +33,19 @@ _BY_REASON: Final[Mapping[Reason, str]] = {
 }
 
 
-def _largest(demand: Demand, template: Template, rows: int, dimensions: Sequence[str]) -> str:
+def _lacking(requests: Resources, template: Template) -> str:
     """The resources of which no type has enough, with the most that any type has."""
-    room = [have for row, have in enumerate(template.fit.room) if rows >> row & 1]
-    lacking = []
-    for index, (name, wanted) in enumerate(zip(dimensions, demand.wanted, strict=True)):
-        most = max((have[index] for have in room), default=0)
-        if wanted > most:
-            lacking.append(f"{name} {format_amount(name, wanted)} of at most {format_amount(name, max(0, most))}")
-    return ", ".join(lacking)
+    room = [have for row, have in enumerate(template.fit.room) if template.rows >> row & 1]
+    largest = {
+        name: max((have[index] for have in room), default=0)
+        for index, name in enumerate(template.table.dimensions.names)
+    }
+    lacking = [
+        f"{name} {format_amount(name, wanted)} of at most {format_amount(name, most)}"
+        for name, wanted in sorted(requests.items())
+        if wanted > (most := max(0, largest.get(name, 0)))
+    ]
+    return ", ".join(lacking[:POD_RESOURCES])
 
 
 def beside(daemon_sets: Sequence[str]) -> str:
@@ -51,10 +55,10 @@ def beside(daemon_sets: Sequence[str]) -> str:
     return f"less requested by DaemonSets {', '.join(daemon_sets)}, fewer nodes for them, or a larger instance type"
 
 
-def remedy(reason: Reason, demand: Demand, template: Template, dimensions: Sequence[str]) -> str:
-    """Advice for one pool's refusal."""
+def remedy(reason: Reason, requests: Resources, template: Template) -> str:
+    """Advice for one pool's refusal of a pod that requests that much."""
     if reason in ("it_fits", "it_requirements_fits_offering", "it_requirements_fits", "it_fits_offering"):
-        lacking = _largest(demand, template, template.rows, dimensions)
+        lacking = _lacking(requests, template)
         if lacking:
             return f"a larger instance type: the pod asks for {lacking}"
     return _BY_REASON.get(reason, "an instance type that meets requirements, room and offering at once")

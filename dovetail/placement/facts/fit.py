@@ -32,21 +32,21 @@ class Fit:
         self.overheads = tuple(overheads)
         self.overhead_of = tuple(overhead_of)  # type -> index of its overhead
         self.overhead_rows = [0] * len(overheads)
-        room: list[dict[str, int]] = []
+        names = table.dimensions.names
+        self._taken = [table.dimensions.of(overhead.requests) for overhead in overheads]
+        self.room: list[list[int]] = []
         valid = table.usable
         for row, (number, group) in enumerate(table.rows):
-            overhead = overheads[overhead_of[number]]
             self.overhead_rows[overhead_of[number]] |= 1 << row
-            have = dict(table.types[number].groups[group][0])
-            for name, amount in overhead.requests.items():
-                have[name] = have.get(name, 0) - amount
-                if have[name] < 0:
-                    valid &= ~(1 << row)
-            room.append(have)
+            size = table.types[number].groups[group][0]
+            have = [
+                size.get(name, 0) - taken for name, taken in zip(names, self._taken[overhead_of[number]], strict=True)
+            ]
+            if min(have, default=0) < 0:
+                valid &= ~(1 << row)
+            self.room.append(have)
         self.valid, self._usable = valid, table.usable
-        self._dimensions = table.dimensions
-        self.room = [[have.get(name, 0) for name in table.dimensions] for have in room]
-        self._steps = [self._suffixes([have[d] for have in self.room]) for d in range(len(table.dimensions))]
+        self._steps = [self._suffixes([have[d] for have in self.room]) for d in range(len(names))]
 
     @staticmethod
     def _suffixes(amounts: list[int]) -> tuple[list[int], list[int]]:
@@ -79,8 +79,7 @@ class Fit:
     def crowding(self, wanted: Sequence[int], rows: int) -> tuple[str, ...]:
         """The DaemonSets but for which one of the given rows would hold the wanted amounts."""
         found: set[str] = set()
-        for overhead, members in zip(self.overheads, self.overhead_rows, strict=True):
-            taken = [overhead.requests.get(name, 0) for name in self._dimensions]
+        for overhead, taken, members in zip(self.overheads, self._taken, self.overhead_rows, strict=True):
             if any(
                 all(have + own >= amount for have, own, amount in zip(self.room[row], taken, wanted, strict=True))
                 for row in bits(rows & members & self._usable)

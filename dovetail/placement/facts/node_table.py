@@ -24,11 +24,11 @@ from dovetail.model.scheduling.requirements import (
 )
 from dovetail.model.scheduling.taints import Taint, untolerated
 from dovetail.model.snapshot import Snapshot
-from dovetail.model.values.resources import Resources, fits, total
+from dovetail.model.values.resources import Resources, fits
 from dovetail.placement.facts.cluster_nodes import ClusterNode, settling
 from dovetail.placement.facts.masks import mask_of
 from dovetail.placement.facts.moving_pods import sizes_of
-from dovetail.placement.facts.overhead import Daemon, expected_on_node, held_back
+from dovetail.placement.facts.overhead import Daemon, expected_on_node
 from dovetail.placement.facts.templates import usable_pools
 
 _LARGEST: Final = 2**62  # beyond any amount that exists; larger ones compare equal here and exactly later
@@ -39,10 +39,13 @@ def taken_by(pods: NodePods) -> tuple[tuple[Resources, int], ...]:
     return sizes_of([pod for pod in pods if not is_terminal(pod)])
 
 
+Vector = Callable[[Resources], tuple[int, ...]]  # requests as amounts in the order of the dimensions
+
+
 class _Taken:
     """What bound pods take of each node. Numpy adds it up; plain integers took a third of the time to make an index."""
 
-    def __init__(self, vector: Callable[[Resources], tuple[int, ...]]) -> None:
+    def __init__(self, vector: Vector) -> None:
         self._vector = vector
         self._sizes: dict[int, int] = {}  # by the identity of requests, which like pods share
         self._amounts: list[tuple[int, ...]] = []  # of each size
@@ -94,24 +97,28 @@ class _Size(NamedTuple):
 class _Expected:
     """What DaemonSets will still take on a node, worked out once for all nodes that look alike to them."""
 
-    def __init__(self, daemons: Sequence[Daemon], dimensions: Sequence[str]) -> None:
+    def __init__(self, daemons: Sequence[Daemon], dimensions: Sequence[str], vector: Vector) -> None:
         self._daemons = daemons
-        self._dimensions = dimensions
+        self._nothing = [0] * len(dimensions)
+        self._vector = vector
         self._keys = sorted({key for d in daemons for needs in d.alternatives for key in needs})
         self._largest = {name: max(d.requests.get(name, 0) for d in daemons) for name in dimensions} if daemons else {}
-        self._known: dict[tuple[object, ...], dict[str, int]] = {}
+        self._known: dict[tuple[object, ...], list[int]] = {}
 
     def on(self, item: ClusterNode, table: "NodeTable", bit: int, pods: Sequence[Pod]) -> list[int]:
-        """Amounts in the order of the dimensions."""
+        """Amounts in the order of the dimensions. Of what is expected, what runs already is left out; unexpected
+        daemons give nothing back (PLC-66)."""
         small = not fits(self._largest, item.allocatable)
         signature = (item.taints, tuple(item.labels.get(key) for key in self._keys), small and id(item.allocatable))
         expected = self._known.get(signature)
         if expected is None:
-            expected = self._known[signature] = expected_on_node(
-                self._daemons, item.taints, table.label_set(bit), item.allocatable
-            )
-        held = held_back(expected, total(pod.requests for pod in pods if is_daemon(pod) and not is_terminal(pod)))
-        return [held.get(name, 0) for name in self._dimensions]
+            coming = expected_on_node(self._daemons, item.taints, table.label_set(bit), item.allocatable)
+            expected = self._known[signature] = self._sum(coming)
+        running = self._sum([pod.requests for pod in pods if is_daemon(pod) and not is_terminal(pod)])
+        return [max(0, amount - there) for amount, there in zip(expected, running, strict=True)]
+
+    def _sum(self, requests: Sequence[Resources]) -> list[int]:
+        return [*map(sum, zip(self._nothing, *map(self._vector, requests), strict=True))]
 
 
 class NodeTable:
@@ -150,18 +157,17 @@ class NodeTable:
         self.usable = 0
         self._room: np.ndarray[tuple[int, int], np.dtype[np.int64]] = np.zeros((0, 0), dtype=np.int64)
 
-    def measure(self, daemons: Sequence[Daemon], vector: Callable[[Resources], tuple[int, ...]]) -> None:
+    def measure(self, daemons: Sequence[Daemon], vector: Vector) -> None:
         """Work out what is left on each node after its pods and the daemons that are still to come (PLC-66).
 
         A resource that the node does not list is 0, whatever its pods request: a device whose plugin was removed.
-        `vector`: requests as amounts in the order of the dimensions.
         """
         taken = _Taken(vector)
         sizes: list[tuple[int, ...]] = []
         known: dict[int, _Size] = {}  # by allocatable, which nodes of one type share
         sound: list[bool] = []
         listed: list[tuple[bool, ...]] = []
-        expected = _Expected(daemons, self._dimensions)
+        expected = _Expected(daemons, self._dimensions, vector)
         for bit, item in enumerate(self.nodes):
             size = known.get(id(item.allocatable))
             if size is None:

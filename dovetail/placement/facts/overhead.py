@@ -5,7 +5,7 @@ DaemonSet: its newest live one, because admission may have changed its requests,
 has the template's node affinity, because the DaemonSet controller pins each live pod to its node.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from dovetail.model.objects.judging import Judging, Unjudged
@@ -13,7 +13,9 @@ from dovetail.model.pods import HostPort, Pod, Toleration
 from dovetail.model.scheduling.requirements import RequirementSet, compatible
 from dovetail.model.scheduling.taints import Taint, untolerated
 from dovetail.model.snapshot import Snapshot
-from dovetail.model.values.resources import CPU, EPHEMERAL_STORAGE, MEMORY, PODS, Resources, fits, total
+from dovetail.model.values.resources import Resources, fits, total
+from dovetail.placement.facts.claim_rules import POD_RESOURCES
+from dovetail.placement.facts.dimensions import ORDINARY
 from dovetail.placement.facts.fit import Overhead
 from dovetail.placement.facts.masks import bits
 from dovetail.placement.facts.pod_needs import pod_requirements
@@ -22,8 +24,6 @@ from dovetail.placement.facts.within_reason import within_reason
 from dovetail.placement.settings import PlacementSettings
 
 PREFER_NO_SCHEDULE = Toleration(operator="Exists", effect="PreferNoSchedule")
-
-ORDINARY = frozenset({CPU, MEMORY, EPHEMERAL_STORAGE, PODS})  # what each node has some of
 
 DaemonRows = Callable[["Daemon", Sequence[int], Sequence[int]], int]
 
@@ -84,6 +84,8 @@ def daemons_of(snapshot: Snapshot, settings: PlacementSettings, judging: Judging
 
 def _daemon(name: str, pod: Pod, settings: PlacementSettings) -> Daemon:
     shape = within_reason(pod.shape)
+    if len(pod.requests) > POD_RESOURCES:
+        pod = replace(pod, requests={name: amount for name, amount in pod.requests.items() if amount})
     alternatives = tuple(
         pod_requirements(replace(shape, required_terms=(term,) if term else ()), preferences=False)
         for term in shape.required_terms or ((),)
@@ -159,17 +161,13 @@ def overhead_groups(
 
 def expected_on_node(
     daemons: Sequence[Daemon], taints: tuple[Taint, ...], labels: RequirementSet, room: Resources
-) -> dict[str, int]:
-    """What the daemons request that a node with these effective taints, labels and allocatable will run (PLC-182d)."""
-    return total(
+) -> list[Resources]:
+    """What each daemon requests that a node with these effective taints, labels and allocatable will run
+    (PLC-182d)."""
+    return [
         daemon.requests
         for daemon in daemons
         if untolerated(taints, daemon.pod.shape.tolerations) is None
         and compatible(labels, daemon.alternatives[daemon.first])
         and (daemon.oversized_counts or fits(daemon.requests, room))
-    )
-
-
-def held_back(expected: Resources, running: Mapping[str, int]) -> dict[str, int]:
-    """Room to keep for daemons that do not run yet; unexpected daemons give nothing back (PLC-66)."""
-    return {name: left for name, amount in expected.items() if (left := amount - running.get(name, 0)) > 0}
+    ]

@@ -30,6 +30,7 @@ from dovetail.model.snapshot import Snapshot
 from dovetail.model.values.resources import NODES, Resources
 from dovetail.placement.closed_offerings import closed_offerings, closed_words
 from dovetail.placement.facts.claim_rules import SIMULATION_KEYS
+from dovetail.placement.facts.dimensions import Dimensions
 from dovetail.placement.facts.fit import Fit
 from dovetail.placement.facts.overhead import Daemon, overhead_groups
 from dovetail.placement.facts.states import State, States
@@ -148,7 +149,7 @@ def _survivors(table: TypeTable, state: State, settings: PlacementSettings) -> t
 class TemplateCompiler:
     """Compiles the pools of one snapshot."""
 
-    def __init__(self, daemons: Sequence[Daemon], dimensions: Sequence[str], settings: PlacementSettings) -> None:
+    def __init__(self, daemons: Sequence[Daemon], dimensions: Dimensions, settings: PlacementSettings) -> None:
         self._daemons = daemons
         self._dimensions = dimensions
         self._settings = settings

@@ -24,6 +24,7 @@ from dovetail.model.scheduling.requirements import (
     requirement_set,
 )
 from dovetail.model.values.resources import MEMORY, Resources
+from dovetail.placement.facts.dimensions import Dimensions
 from dovetail.placement.facts.masks import bits
 
 RESERVATION_ID_SUFFIX = "reservation-id"  # of the label that names an offering's reservation, on any cloud
@@ -182,11 +183,11 @@ def allocatable(source: InstanceType, offering: Offering | None = None) -> dict[
 
 
 class TypeTable:
-    def __init__(self, types: Sequence[CompiledType], dimensions: Sequence[str], well_known: frozenset[str]) -> None:
+    def __init__(self, types: Sequence[CompiledType], dimensions: Dimensions, well_known: frozenset[str]) -> None:
         self.types = tuple(types)
         self.sources = [item.source for item in types]
         self.well_known = well_known
-        self.dimensions = tuple(dimensions)
+        self.dimensions = dimensions
         self.rows = [(number, group) for number, item in enumerate(types) for group in range(len(item.groups))]
         self.every = (1 << len(self.rows)) - 1
         self.simple = self.rows == [(number, 0) for number in range(len(types))]  # a row is a type

@@ -23,10 +23,10 @@ class FreeRoom:
         self._index = index
         self._price_of = price_of
         self._open = index.table.every & ~index.nodes_of(closed)
-        self._free = [0] * len(index.dimensions)
+        self._free = [0] * len(index.dimensions.names)
         for left in index.table.remaining:
             self._free = [total + max(0, amount) for total, amount in zip(self._free, left, strict=True)]
-        self._largest = [self._most(name) for name in index.dimensions]
+        self._largest = [self._most(name) for name in index.dimensions.names]
         self._least: dict[tuple[int, ...], float] = {}
 
     def _most(self, resource: str) -> int:

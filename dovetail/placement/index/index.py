@@ -5,7 +5,7 @@ An index is made once per snapshot and used by any number of passes: provisionin
 it out again. Karpenter rebuilds nodes, templates and topology for every simulation, which is where its time goes.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import TypeVar, cast
 
@@ -29,6 +29,7 @@ from dovetail.placement.devices.inventory import DeviceInventory
 from dovetail.placement.devices.needs import DeviceNeeds
 from dovetail.placement.earlier_claims import EarlierClaims, earlier_claims
 from dovetail.placement.facts.cluster_nodes import ClusterNode, cluster_nodes
+from dovetail.placement.facts.dimensions import Dimensions
 from dovetail.placement.facts.moving_pods import Moving, reschedulable
 from dovetail.placement.facts.node_table import NodeTable
 from dovetail.placement.facts.overhead import daemons_of
@@ -51,14 +52,18 @@ from dovetail.placement.settings import PlacementSettings
 T = TypeVar("T")
 
 
-def _dimensions(requests: Iterable[Resources]) -> tuple[str, ...]:
-    """Every resource that any pod asks for, in a fixed order."""
-    return tuple(sorted({name for amounts in requests for name in amounts}))
-
-
 def distinct_requests(pods: NodePods) -> dict[int, Resources]:
     """What they ask for, by identity, which pods that are alike share."""
     return {id(pod.requests): pod.requests for pod in pods}
+
+
+def _listed(snapshot: Snapshot, nodes: Sequence[ClusterNode]) -> Iterator[Resources]:
+    """What nodes have, and what new ones could have."""
+    yield from (item.allocatable for item in nodes)
+    for catalogue in snapshot.catalogues.values():
+        for item in catalogue.types:
+            yield item.capacity
+            yield from (offering.capacity_override for offering in item.offerings if offering.capacity_override)
 
 
 class Index:
@@ -77,10 +82,10 @@ class Index:
             distinct.update(pods.kept(distinct_requests))
         daemons = [daemon.requests for daemon in self.daemons]
         virtual = [pod.requests for pod in (*self.virtual.pending, *self.virtual.promised)]
-        self.dimensions = _dimensions([*distinct.values(), *daemons, *virtual])
         everything = cluster_nodes(snapshot, self.judging)
+        self.dimensions = Dimensions([*distinct.values(), *daemons, *virtual], _listed(snapshot, everything))
         self.leaving: list[ClusterNode] = [item for item in everything if item.leaving]
-        self.table = NodeTable(snapshot, [i for i in everything if not i.leaving], self.on_node, self.dimensions)
+        self.table = NodeTable(snapshot, [i for i in everything if not i.leaving], self.on_node, self.dimensions.names)
         self._compile_pools()
         self._vectors: dict[int, tuple[Resources, tuple[int, ...]]] = {}
         self.table.measure(self.daemons, self.vector)
@@ -157,11 +162,10 @@ class Index:
         return cast(T, found)
 
     def vector(self, requests: Resources) -> tuple[int, ...]:
-        """The requests as amounts in the order of the dimensions."""
+        """The requests as amounts in the order of the dimensions; worked out once for pods that are alike."""
         known = self._vectors.get(id(requests))
         if known is None:
-            amounts = tuple([requests.get(name, 0) for name in self.dimensions])
-            known = self._vectors[id(requests)] = (requests, amounts)
+            known = self._vectors[id(requests)] = (requests, self.dimensions.of(requests))
         return known[1]
 
     def facts(self, pod: Pod) -> ShapeFacts | None:

@@ -17,6 +17,7 @@ from dovetail.model.snapshot import Snapshot
 from dovetail.model.values.resources import CPU, Resources, total
 
 _MOST: Final = 10**300
+_MOST_RESOURCES: Final = 50  # that pods of one node ask for; beyond, only those that it has are shown
 
 Labels = tuple[tuple[str, str], ...]
 
@@ -99,11 +100,17 @@ def node_amounts(node: Node, pods: list[Pod]) -> dict[str, list[tuple[str, float
     overhead = {name: amount - node.allocatable.get(name, 0) for name, amount in node.capacity.items()}
     amounts = {
         "nodes_allocatable": node.allocatable,
-        "nodes_total_pod_requests": total([pod.requests for pod in pods if not is_daemon(pod)]),
-        "nodes_total_daemon_requests": total([pod.requests for pod in pods if is_daemon(pod)]),
+        "nodes_total_pod_requests": _requested(node, [pod for pod in pods if not is_daemon(pod)]),
+        "nodes_total_daemon_requests": _requested(node, [pod for pod in pods if is_daemon(pod)]),
         "nodes_system_overhead": overhead,
     }
     return {name: [*_by_resource(resources)] for name, resources in amounts.items()}
+
+
+def _requested(node: Node, pods: list[Pod]) -> Resources:
+    """Of very many resources only those that the node has: anybody's pod may ask for none of ten thousand others."""
+    amounts = total([pod.requests for pod in pods])
+    return {n: a for n, a in amounts.items() if n in node.capacity} if len(amounts) > _MOST_RESOURCES else amounts
 
 
 def _of_cluster(snapshot: Snapshot, asked: Resources) -> Iterator[Sample]:
