@@ -15,7 +15,7 @@ import pytest
 from dovetail.model.values.json import Json
 from tests.properties.counted_lines import with_lines
 from tests.properties.hostile import a_node, a_pod, a_pool, meta
-from tests.properties.long_lists import REQUIRED
+from tests.properties.long_lists import REQUIRED, expression
 from tests.properties.test_long_lists import MARKS, PASSES, Cost, snapshot_of
 
 SHORT, LONG = 1, 2_000
@@ -42,10 +42,11 @@ def running(name: str, node: str, requests: dict[str, str], **metadata: Any) -> 
     return pod
 
 
-def daemon(requests: dict[str, str], terms: list[Json]) -> Json:
+def daemon(requests: dict[str, str], terms: list[Json], **more: Any) -> Json:
     spec = {
         "containers": [{"name": "c", "resources": {"requests": requests}}],
         "affinity": {"nodeAffinity": {REQUIRED: {"nodeSelectorTerms": terms}}} if terms else {},
+        **more,
     }
     return {"metadata": meta("daemon", namespace="default"), "spec": {"template": {"metadata": {}, "spec": spec}}}
 
@@ -60,10 +61,21 @@ def of_daemons(requests: dict[str, str], many: int) -> Objects:
     return {"DaemonSet": [daemon(requests, [])], "Pod": pods}
 
 
+def of_terms(expressions: list[Json]) -> Objects:
+    return {"DaemonSet": [daemon({}, [{"matchExpressions": expressions}])]}
+
+
 CASES: Final[dict[str, Callable[[str, int, int], Objects]]] = {
     "resources of a pod that waits": lambda m, n, _: {"Pod": [asking("list", resources(m, n))]},
     "resources of a pod that runs": lambda m, n, _: {"Pod": [running("list", "n0", resources(m, n))]},
     "resources of a DaemonSet": lambda m, n, many: of_daemons(resources(m, n), many),
+    "expressions of a DaemonSet": lambda m, n, _: of_terms([expression(m, i) for i in range(n)]),
+    "expressions of a DaemonSet that nothing suits": lambda m, n, _: of_terms(
+        [expression(m, i, "In") for i in range(n)]
+    ),
+    "node selector of a DaemonSet": lambda m, n, _: {
+        "DaemonSet": [daemon({}, [], nodeSelector={f"k{m}-{i}": "v" for i in range(n)})]
+    },
     "resources of a DaemonSet, none of any": lambda m, n, many: of_daemons(resources(m, n, "0"), many),
 }
 

@@ -237,6 +237,8 @@ class NodeTable:
             if known is None:
                 known = self._satisfying[item] = self._satisfying_one(item)
             mask &= known
+            if not mask:
+                break
         return mask
 
     def _satisfying_one(self, item: Requirement) -> int:

@@ -20,7 +20,7 @@ from dovetail.placement.facts.fit import Overhead
 from dovetail.placement.facts.masks import bits
 from dovetail.placement.facts.pod_needs import pod_requirements
 from dovetail.placement.facts.type_table import TypeTable
-from dovetail.placement.facts.within_reason import within_reason
+from dovetail.placement.facts.within_reason import KnownLabels, within_reason
 from dovetail.placement.settings import PlacementSettings
 
 PREFER_NO_SCHEDULE = Toleration(operator="Exists", effect="PreferNoSchedule")
@@ -60,7 +60,7 @@ def _representative(pod: Pod, template: Pod) -> Pod:
     return replace(pod, shape=shape)
 
 
-def daemons_of(snapshot: Snapshot, settings: PlacementSettings, judging: Judging) -> list[Daemon]:
+def daemons_of(snapshot: Snapshot, settings: PlacementSettings, labels: KnownLabels, judging: Judging) -> list[Daemon]:
     """One representative per DaemonSet, sorted by namespace and name (PLC-182a, PLC-182e)."""
     newest: dict[tuple[str, str], Pod] = {}  # by namespace too: nobody checks the owner that a pod names
     if snapshot.daemon_sets:
@@ -76,14 +76,14 @@ def daemons_of(snapshot: Snapshot, settings: PlacementSettings, judging: Judging
         pod = _representative(newest.get((item.namespace, item.uid), item.pod), item.pod)
         if pod.shape.uses_resource_claims and settings.ignore_dra:
             continue
-        daemon = judging.judge(item, "placement", _daemon, f"{item.namespace}/{item.name}", pod, settings)
+        daemon = judging.judge(item, "placement", _daemon, f"{item.namespace}/{item.name}", pod, settings, labels)
         if not isinstance(daemon, Unjudged):
             found.append(daemon)
     return found
 
 
-def _daemon(name: str, pod: Pod, settings: PlacementSettings) -> Daemon:
-    shape = within_reason(pod.shape)
+def _daemon(name: str, pod: Pod, settings: PlacementSettings, labels: KnownLabels) -> Daemon:
+    shape = labels.telling(within_reason(pod.shape))
     if len(pod.requests) > POD_RESOURCES:
         pod = replace(pod, requests={name: amount for name, amount in pod.requests.items() if amount})
     alternatives = tuple(

@@ -37,7 +37,7 @@ from dovetail.placement.facts.states import NeedsPool
 from dovetail.placement.facts.templates import Template, TemplateCompiler, usable_pools
 from dovetail.placement.facts.type_table import CompiledType, Compilers, TypeCompiler
 from dovetail.placement.facts.universe import Universe
-from dovetail.placement.facts.within_reason import within_reason
+from dovetail.placement.facts.within_reason import KnownLabels, within_reason
 from dovetail.placement.held_pools import HeldPool, held_pool
 from dovetail.placement.index.waiting_pods import (
     WaitingPods,
@@ -74,7 +74,8 @@ class Index:
         self.snapshot = snapshot
         self.settings = settings
         self.judging = judging or Judging()
-        self.daemons = daemons_of(snapshot, settings, self.judging)
+        self._labels = KnownLabels(snapshot, settings.well_known)
+        self.daemons = daemons_of(snapshot, settings, self._labels, self.judging)
         self.virtual = virtual_pods(snapshot, self.judging)
         self.on_node = snapshot.pods_by_node
         distinct = {id(pod.requests): pod.requests for pod in snapshot.unbound_pods}
@@ -195,7 +196,9 @@ class Index:
 
     def _new_facts(self, shape: PodShape, alternatives: Alternatives, devices: DeviceNeeds | None = None) -> ShapeFacts:
         return ShapeFacts(
-            within_reason(shape), Beyond(alternatives_as_needs(alternatives, self.needs), devices), self._ground
+            self._labels.telling(within_reason(shape)),
+            Beyond(alternatives_as_needs(alternatives, self.needs), devices),
+            self._ground,
         )
 
     def waiting(self) -> WaitingPods:
