@@ -50,6 +50,7 @@ class DrainMemory:
     said: set[str] = field(default_factory=set)  # UIDs of nodes that say that they are being drained
     impossible: set[str] = field(default_factory=set)  # UIDs of pods of which it is said that they cannot be moved
     asked: dict[str, float] = field(default_factory=dict)  # pod UID -> when it first waited for its turn
+    index: tuple[Budgets, PdbIndex] | None = None  # the same budgets, so that all pods share what was worked out
     budgets: dict[str, tuple[Budgets, Budgets]] = field(default_factory=dict)  # pod UID -> of its namespace, its own
 
     @property
@@ -90,7 +91,9 @@ class DrainMemory:
         known = self.budgets.get(pod.uid)
         if known is not None and known[0] is budgets:
             return
-        index = PdbIndex(budgets, now)
+        if self.index is None or self.index[0] is not budgets:
+            self.index = (budgets, PdbIndex(budgets, now))
+        index = self.index[1]
         mine = index.of(pod)
         self.budgets[pod.uid] = (budgets, mine)
         if known is not None and known[1] != mine and not index.blocking(pod):

@@ -1,8 +1,8 @@
 """Which PodDisruptionBudgets select a pod, and whether they forbid its eviction, now or for good (DIS-43 to DIS-47,
 PLC-32). A pod that is moved by a roll-out is not evicted, so they do not hold it (TRM-44).
 
-This is asked for every pod of every candidate, so a selector is evaluated once per pod shape. Two budgets on one pod
-always forbid it: the eviction API refuses such a pod, whatever either of them allows.
+This is asked for every pod of every candidate, so a selector is read once and evaluated once per pod shape. Two budgets
+on one pod always forbid it: the eviction API refuses such a pod, whatever either of them allows.
 """
 
 from collections.abc import Iterable
@@ -12,7 +12,7 @@ from dovetail.model.objects.pod_rules import is_evictable, is_protected, is_resc
 from dovetail.model.objects.workloads import PodDisruptionBudget
 from dovetail.model.places.moved_pods import MovablePods, movable_pods
 from dovetail.model.pods import Pod, PodShape
-from dovetail.model.scheduling.selectors import matches
+from dovetail.model.scheduling.selectors import SelectorByLabel
 from dovetail.model.snapshot import Snapshot
 
 
@@ -22,6 +22,7 @@ class PdbIndex:
     def __init__(self, pdbs: Iterable[PodDisruptionBudget], now: float, moves: MovablePods | None = None) -> None:
         self._now, self.moves = now, moves
         self._by_namespace: dict[str, list[PodDisruptionBudget]] = {}
+        self._selectors: dict[str, list[SelectorByLabel]] = {}  # of those, by namespace, once they are asked
         for pdb in sorted(pdbs, key=lambda b: (b.namespace, b.name)):
             self._by_namespace.setdefault(pdb.namespace, []).append(pdb)
         self._by_shape: dict[int, tuple[PodShape, tuple[PodDisruptionBudget, ...]]] = {}
@@ -45,7 +46,13 @@ class PdbIndex:
         # Kept with the shape itself: an id alone may be used again after a shape is gone.
         known = self._by_shape.get(id(pod.shape))
         if known is None:
-            matching = tuple(b for b in local if matches(b.selector, pod.shape.labels))
+            selectors = self._selectors.get(pod.shape.namespace)
+            if selectors is None:
+                selectors = self._selectors[pod.shape.namespace] = [
+                    SelectorByLabel(budget.selector) for budget in local
+                ]
+            labels = pod.shape.labels
+            matching = tuple(b for b, selects in zip(local, selectors, strict=True) if selects.matches(labels))
             known = self._by_shape[id(pod.shape)] = (pod.shape, matching)
         return known[1]
 

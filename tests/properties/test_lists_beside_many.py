@@ -65,6 +65,19 @@ def of_terms(expressions: list[Json]) -> Objects:
     return {"DaemonSet": [daemon({}, [{"matchExpressions": expressions}])]}
 
 
+def of_budget(expressions: list[Json], many: int) -> Objects:
+    """Of pods that are not alike, as those of a StatefulSet are not."""
+    budget = {
+        "metadata": meta("pdb", namespace="default"),
+        "spec": {"selector": {"matchExpressions": expressions}, "maxUnavailable": 1},
+        "status": {"disruptionsAllowed": 1},
+    }
+    return {
+        "PodDisruptionBudget": [budget],
+        "Pod": [running(f"s{i}", f"n{i}", {}, labels={"pod-name": f"s{i}"}) for i in range(many)],
+    }
+
+
 CASES: Final[dict[str, Callable[[str, int, int], Objects]]] = {
     "resources of a pod that waits": lambda m, n, _: {"Pod": [asking("list", resources(m, n))]},
     "resources of a pod that runs": lambda m, n, _: {"Pod": [running("list", "n0", resources(m, n))]},
@@ -76,6 +89,7 @@ CASES: Final[dict[str, Callable[[str, int, int], Objects]]] = {
     "node selector of a DaemonSet": lambda m, n, _: {
         "DaemonSet": [daemon({}, [], nodeSelector={f"k{m}-{i}": "v" for i in range(n)})]
     },
+    "expressions of a PDB": lambda m, n, many: of_budget([expression(m, i) for i in range(n)], many),
     "resources of a DaemonSet, none of any": lambda m, n, many: of_daemons(resources(m, n, "0"), many),
 }
 
