@@ -83,7 +83,7 @@ def daemons_of(snapshot: Snapshot, settings: PlacementSettings, labels: KnownLab
 
 
 def _daemon(name: str, pod: Pod, settings: PlacementSettings, labels: KnownLabels) -> Daemon:
-    shape = labels.telling(within_reason(pod.shape))
+    shape = labels.narrowed(within_reason(pod.shape))
     if len(pod.requests) > POD_RESOURCES:
         pod = replace(pod, requests={name: amount for name, amount in pod.requests.items() if amount})
     alternatives = tuple(

@@ -66,7 +66,7 @@ class KnownLabels:
         for expressions in {id(each): each for each in required}.values():
             yield from (expression.key for expression in expressions)
 
-    def telling(self, shape: PodShape) -> PodShape:
+    def narrowed(self, shape: PodShape) -> PodShape:
         """The shape with what its long terms say of these labels.
 
         The API server admits ten thousand expressions in one term, and each would be asked of each node and NodePool.
@@ -78,10 +78,10 @@ class KnownLabels:
         return replace(
             shape,
             node_selector=tuple(unknown[:1]) or shape.node_selector,
-            required_terms=tuple([self._told_by(term) for term in shape.required_terms]),
+            required_terms=tuple([self._narrowed_term(term) for term in shape.required_terms]),
         )
 
-    def _told_by(self, term: NodeTerm) -> NodeTerm:
+    def _narrowed_term(self, term: NodeTerm) -> NodeTerm:
         if len(term.expressions) <= POD_LABELS:
             return term
         of_label: dict[str, list[Expression]] = {}

@@ -196,7 +196,7 @@ class Index:
 
     def _new_facts(self, shape: PodShape, alternatives: Alternatives, devices: DeviceNeeds | None = None) -> ShapeFacts:
         return ShapeFacts(
-            self._labels.telling(within_reason(shape)),
+            self._labels.narrowed(within_reason(shape)),
             Beyond(alternatives_as_needs(alternatives, self.needs), devices),
             self._ground,
         )
