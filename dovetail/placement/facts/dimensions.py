@@ -26,12 +26,11 @@ class Dimensions:
             self._nowhere.difference_update(amounts)
             if not self._nowhere:
                 break
-        self._found = tuple(sorted(every - self._nowhere))
-        self.names = (*self._found, _NOWHERE) if self._nowhere else self._found
+        self.names = (*sorted(every - self._nowhere), *([_NOWHERE] if self._nowhere else ()))
 
     def of(self, requests: Resources) -> tuple[int, ...]:
         """The requests as amounts in this order."""
-        amounts = [requests.get(name, 0) for name in self._found]
-        if self._nowhere:
-            amounts.append(int(any(amount > 0 and name in self._nowhere for name, amount in requests.items())))
-        return tuple(amounts)
+        amounts = tuple([requests.get(name, 0) for name in self.names])
+        if self._nowhere and any(amount > 0 and name in self._nowhere for name, amount in requests.items()):
+            return (*amounts[:-1], 1)
+        return amounts

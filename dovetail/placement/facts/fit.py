@@ -9,6 +9,7 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from operator import sub
 
 from dovetail.model.pods import HostPort
 from dovetail.model.values.resources import Resources
@@ -37,11 +38,10 @@ class Fit:
         self.room: list[list[int]] = []
         valid = table.usable
         for row, (number, group) in enumerate(table.rows):
-            self.overhead_rows[overhead_of[number]] |= 1 << row
+            overhead = overhead_of[number]
+            self.overhead_rows[overhead] |= 1 << row
             size = table.types[number].groups[group][0]
-            have = [
-                size.get(name, 0) - taken for name, taken in zip(names, self._taken[overhead_of[number]], strict=True)
-            ]
+            have = list(map(sub, [size.get(name, 0) for name in names], self._taken[overhead]))
             if min(have, default=0) < 0:
                 valid &= ~(1 << row)
             self.room.append(have)

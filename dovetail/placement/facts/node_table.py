@@ -114,8 +114,10 @@ class _Expected:
         if expected is None:
             coming = expected_on_node(self._daemons, item.taints, table.label_set(bit), item.allocatable)
             expected = self._known[signature] = self._sum(coming)
-        running = self._sum([pod.requests for pod in pods if is_daemon(pod) and not is_terminal(pod)])
-        return [max(0, amount - there) for amount, there in zip(expected, running, strict=True)]
+        running = [pod.requests for pod in pods if is_daemon(pod) and not is_terminal(pod)]
+        if not running:
+            return expected
+        return [max(0, amount - there) for amount, there in zip(expected, self._sum(running), strict=True)]
 
     def _sum(self, requests: Sequence[Resources]) -> list[int]:
         return [*map(sum, zip(self._nothing, *map(self._vector, requests), strict=True))]
