@@ -77,6 +77,8 @@ def _read(text: str) -> "Policy":
     if len(zones) > 1:
         return Policy(name="", fault=f"{shown(text)} names more than one time zone")
     policy = Policy(name="", zone=next(iter(zones), "UTC"), allow=tuple(windows))
-    if zone_named(policy.zone) is None:
-        return replace(policy, fault=f"{shown(policy.zone)} is no time zone like Europe/Berlin")
+    try:
+        zone_named(policy.zone)
+    except ValueError as error:
+        return replace(policy, fault=str(error))
     return policy

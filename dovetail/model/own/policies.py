@@ -7,12 +7,13 @@ if even these are unknown; the other pools go on.
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from math import inf
-from typing import Final
+from typing import Annotated, Final
 from zoneinfo import ZoneInfo
 
 from dovetail.model.nodes import Condition
 from dovetail.model.own.breaker_rules import BreakerRule
 from dovetail.model.own.drain_rules import DrainRules
+from dovetail.model.own.forms import Form, Key, Moment, OwnObject, Seconds, yes
 from dovetail.model.own.gates import GateVerdict
 from dovetail.model.own.health import HealthRule, HealthState
 from dovetail.model.own.openings import DAY, Timetable, Window, next_change, wall_clock
@@ -21,10 +22,21 @@ from dovetail.model.own.rollouts import Rollout, RolloutPlan
 from dovetail.model.pods import LabelSelector
 from dovetail.model.pools import NodePool
 from dovetail.model.scheduling.selectors import matches
+from dovetail.model.values.quoting import shown
+from dovetail.model.values.remembering import MEGABYTE, remembered
 from dovetail.model.values.time import format_time
 
 _MOST_FOUND: Final = 1000
 _FOUND: dict[object, tuple[float, float | None]] = {}  # by timetables: from when to when nothing changes
+
+
+@remembered(MEGABYTE)
+def zone_named(name: str) -> str:
+    """The name, if the system's files or the package tzdata have such a zone."""
+    try:
+        return ZoneInfo(name).key
+    except (ValueError, OSError, LookupError):
+        raise ValueError(f"{shown(name)} is no time zone like Europe/Berlin") from None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,7 +45,7 @@ class Opening:
 
     reason: str
     open: bool
-    until: float | None = None
+    until: Moment | None = None
     why: str = ""
 
 
@@ -42,16 +54,16 @@ class TakenRate:
     """How many nodes of a NodePool count now against the rate at that place of the policy's list. `until`: when the
     next one may begin, if none may now."""
 
-    pool: str
+    pool: Annotated[str, Key("nodePool")]
     rate: int
     begun: int
     allowed: int
-    until: float | None = None
+    until: Moment | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PolicyStatus:
-    pools: tuple[str, ...] = ()
+    pools: Annotated[tuple[str, ...], Key("nodePools")] = ()
     openings: tuple[Opening, ...] = ()
     rates: tuple[TakenRate, ...] = ()
     conditions: tuple[Condition, ...] = ()
@@ -64,21 +76,16 @@ class Expiry:
     """How nodes of its pools expire, in seconds. `hard_after`: how long after its expiry a node is deleted in any case;
     None: as without a policy."""
 
-    spread: float = 0.0
-    hard_after: float | None = None
+    spread: Seconds = 0.0
+    hard_after: Seconds | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Policy:
+class Policy(OwnObject):
     """One DisruptionPolicy. `selector`: None for every NodePool."""
 
-    name: str
-    uid: str = ""
-    resource_version: str = ""
-    generation: int = 0
-    created: float = 0.0
-    selector: LabelSelector | None = None
-    zone: str = "UTC"  # by name: a kept decision is written down and read again
+    selector: Annotated[LabelSelector | None, Key("nodePoolSelector")] = None
+    zone: Annotated[str, Key("timeZone"), Form(zone_named)] = "UTC"  # by name, as in a kept decision
     allow: tuple[Window, ...] = ()
     deny: tuple[Window, ...] = ()
     rates: tuple[Rate, ...] = ()
@@ -114,18 +121,13 @@ class Policy:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Freeze:
+class Freeze(OwnObject):
     """One Freeze: a pause with a beginning and an end, for every NodePool."""
 
-    name: str
-    uid: str = ""
-    resource_version: str = ""
-    generation: int = 0
-    created: float = 0.0
-    begins: float | None = None  # None: since it exists
-    until: float | None = None  # None only if it cannot be read: then it has no end
+    begins: Annotated[Moment | None, Key("from")] = None  # None: since it exists
+    until: Moment | None = None  # None only if it cannot be read: then it has no end
     what: frozenset[str] = frozenset()  # the words of a pause; none if they cannot be read: everything voluntary
-    undoes: bool = False  # what has begun is called off as far as possible
+    undoes: Annotated[bool, Key("inFlight"), yes("Undo", "Finish")] = False  # what has begun, as far as possible
     reason: str = ""
     fault: str = ""
     conditions: tuple[Condition, ...] = ()
@@ -163,14 +165,6 @@ class Closed:
         """Until when, and by which rule."""
         end = f"until {format_time(self.until)}" if self.until is not None else "until it is changed"
         return f"{end}, by DisruptionPolicy {self.policy}: {self.why}"
-
-
-def zone_named(name: str) -> str | None:
-    """The name, if the system's files or the package tzdata have such a zone."""
-    try:
-        return ZoneInfo(name).key
-    except (ValueError, OSError, LookupError):
-        return None
 
 
 def policies_of(policies: Mapping[str, Policy], pool: NodePool) -> tuple[Policy, ...]:

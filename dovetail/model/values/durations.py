@@ -1,6 +1,7 @@
 """Durations as Go writes and reads them: `1h30m`, `90s`, `1.5h`. `720` has no unit and is no duration, nor is `1d`."""
 
 import re
+from math import ceil
 from typing import Final
 
 from dovetail.model.values.digits import integer
@@ -68,3 +69,13 @@ def _invalid(text: str) -> DurationError:
 
 def parse_seconds(text: str) -> float:
     return parse_nanoseconds(text) / NANOSECONDS
+
+
+def format_seconds(seconds: float) -> str:
+    """A duration as the API's pattern takes it: whole hours, minutes and seconds (API-6)."""
+    rest, parts = ceil(seconds), []
+    for unit, size in (("h", 3600), ("m", 60), ("s", 1)):
+        count, rest = divmod(rest, size)
+        if count:
+            parts.append(f"{count}{unit}")
+    return "".join(parts) or "0s"

@@ -10,6 +10,7 @@ from datetime import date
 from math import inf
 from typing import Any, Final
 
+from dovetail.adapters.kubernetes_json.parsing import declared
 from dovetail.adapters.kubernetes_json.parsing.errors import RAW_FAULTS
 from dovetail.adapters.kubernetes_json.parsing.fields import conditions
 from dovetail.adapters.kubernetes_json.parsing.lenient import Fault, metadata_of, read_or, words_of
@@ -29,8 +30,10 @@ from dovetail.api.own.disruption_policy import (
 )
 from dovetail.api.own.freeze import FreezeSpec
 from dovetail.api.validation import InvalidSpec, parse_spec
+from dovetail.model.nodes import Condition
 from dovetail.model.own.breaker_rules import BreakerRule
 from dovetail.model.own.drain_rules import DrainRules, Escalation, HookRules, Level
+from dovetail.model.own.forms import moment
 from dovetail.model.own.gates import GateVerdict
 from dovetail.model.own.health import ALERTS, HealthResult, HealthRule, HealthState
 from dovetail.model.own.openings import DAYS, Dates, Window, second_of
@@ -43,8 +46,7 @@ from dovetail.model.pods import LabelSelector
 from dovetail.model.values.durations import parse_seconds
 from dovetail.model.values.json import ReadOnlyJson
 from dovetail.model.values.quoting import shown
-from dovetail.model.values.remembering import MEGABYTE, remembered
-from dovetail.model.values.time import optional_time, time_or_none
+from dovetail.model.values.time import optional_time
 
 SHORTEST: Final = 60.0  # seconds of a rate's period
 LONGEST: Final = 7 * 86_400.0
@@ -109,25 +111,13 @@ def _policy(raw: ReadOnlyJson) -> Policy:
 def _freeze(raw: ReadOnlyJson) -> Freeze:
     """If it is not understood, its end is used if that can be read."""
     spec = raw.get("spec") or {}
-    begins, what, undoes, reason, fault = None, frozenset[str](), False, "", ""
-    until = read_or(lambda: time_or_none(text_of(spec["until"])), None)
+    said: dict[str, Any]
     try:
-        given = parse_spec(FreezeSpec, spec)
-        begins = None if given.from_ is None else given.from_.timestamp()
-        until, what, reason = given.until.timestamp(), frozenset(given.what), given.reason or ""
-        undoes = given.in_flight == "Undo"
+        said = declared.fields_in(Freeze, declared.checked(FreezeSpec, spec), "spec")
     except (InvalidSpec, *RAW_FAULTS) as error:
-        fault = words_of(error)
-    return Freeze(
-        **metadata_of(raw["metadata"]),
-        begins=begins,
-        until=until,
-        what=what,
-        undoes=undoes,
-        reason=reason,
-        fault=fault,
-        conditions=read_or(lambda: conditions((raw.get("status") or {}).get("conditions")), ()),
-    )
+        said = {"fault": words_of(error), "until": read_or(lambda: moment(spec["until"]), None)}
+    known = read_or(lambda: conditions((raw.get("status") or {}).get("conditions")), tuple[Condition, ...]())
+    return Freeze(**{**said, **declared.metadata_of(raw["metadata"])}, conditions=known)
 
 
 def _selector(raw: ReadOnlyJson) -> LabelSelector | None:
@@ -173,12 +163,11 @@ def _drain(raw: ReadOnlyJson) -> DrainRules | None:
     )
 
 
-@remembered(MEGABYTE)
 def _zone(name: str) -> str:
-    found = zone_named(name)
-    if found is None:
-        raise Fault(f"spec.timeZone: {shown(name)} is no time zone like Europe/Berlin")
-    return found
+    try:
+        return zone_named(name)
+    except ValueError as error:
+        raise Fault(f"spec.timeZone: {error}") from None
 
 
 def _window(given: PolicyWindow, place: str) -> Window:

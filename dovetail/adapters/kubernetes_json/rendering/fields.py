@@ -4,12 +4,12 @@ Only what a change names is rendered, so that fields of other writers are not re
 writer's quantities would change them). A merge patch keeps a map's missing keys, so a key to be removed is set to null.
 """
 
-import math
 from collections.abc import Iterable
 
 from dovetail.model.nodes import Condition, NodeClassRef
 from dovetail.model.pods import Expression, Owner
 from dovetail.model.scheduling.taints import Taint
+from dovetail.model.values.durations import format_seconds
 from dovetail.model.values.json import Json
 from dovetail.model.values.resources import Resources, format_resources
 from dovetail.model.values.time import format_time
@@ -17,15 +17,8 @@ from dovetail.ports.objects import MetadataChange
 
 
 def duration(seconds: float | None) -> str:
-    """A duration as the API's pattern takes it: whole hours, minutes and seconds; Never for None (API-6)."""
-    if seconds is None:
-        return "Never"
-    rest, parts = math.ceil(seconds), []
-    for unit, size in (("h", 3600), ("m", 60), ("s", 1)):
-        count, rest = divmod(rest, size)
-        if count:
-            parts.append(f"{count}{unit}")
-    return "".join(parts) or "0s"
+    """A duration that may be Never, which is None (API-8)."""
+    return "Never" if seconds is None else format_seconds(seconds)
 
 
 def taint(value: Taint) -> Json:
