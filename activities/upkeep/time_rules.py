@@ -208,7 +208,7 @@ def rollout_status(
 ) -> RolloutStatus:
     """The status that a NodeRollout must have now. `makes`: what a launch is made of."""
     pool, place = snapshot.pools.get(rollout.pool), rollout.status
-    if pool is not None:
+    if pool is not None and not place.fault:
         nodes = replace(nodes_of(snapshot, pool), makes=makes)
         if place.state in BEGUN:
             known = {each.name: each for each in place.asked}

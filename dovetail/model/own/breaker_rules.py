@@ -2,7 +2,9 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Annotated
 
+from dovetail.model.own.forms import between
 from dovetail.model.values.backoff import Backoff
 
 
@@ -12,9 +14,9 @@ class BreakerRule:
     long each time that it fails, up to `longest`."""
 
     failures: int = 3
-    within: float = 3600.0
-    first: float = 1800.0
-    longest: float = 8 * 3600.0
+    within: Annotated[float, between("1m", "168h")] = 3600.0
+    first: Annotated[float, between("1m", "168h")] = 1800.0
+    longest: Annotated[float, between("1m", "168h")] = 8 * 3600.0
 
     def rest(self, tries: int) -> float:
         """How long it stays open after that many failed tries."""

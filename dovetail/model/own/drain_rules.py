@@ -3,7 +3,9 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Final
+from typing import Annotated, Final
+
+from dovetail.model.own.forms import Key, Seconds, yes
 
 
 class Blocker(StrEnum):
@@ -44,7 +46,7 @@ class Level(StrEnum):
 class Escalation:
     """What is done once something has held a drain for `after` seconds. Empty: for every reason, for every blocker."""
 
-    after: float
+    after: Seconds
     do: Level
     reasons: frozenset[str] = frozenset()
     blockers: frozenset[str] = frozenset()
@@ -55,8 +57,8 @@ class HookRules:
     """How many seconds a drain waits for a hook, and whether it goes on then. Without a policy a person is asked then:
     the author of a hook has demanded that the node does not leave before they agree."""
 
-    timeout: float = 3600.0
-    proceeds: bool = False
+    timeout: Seconds = 3600.0
+    proceeds: Annotated[bool, Key("onTimeout"), yes("Proceed", "Hold")] = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,8 +10,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from math import isnan
-from typing import Final
+from typing import Annotated, Final
 
+from dovetail.model.own.forms import Form, Key, Moment, MomentIfEver, Number, between
 from dovetail.model.values.quoting import one_line
 from dovetail.model.values.time import format_time
 
@@ -61,10 +62,10 @@ class GateVerdict:
 
     name: str
     result: GateResult = GateResult.UNKNOWN
-    asked: float = 0.0
-    since: float | None = None
+    asked: MomentIfEver = 0.0
+    since: Moment | None = None
     failed: int = 0
-    message: str = NOT_ASKED
+    message: Annotated[str, Key(absent="")] = NOT_ASKED
 
     @property
     def words(self) -> str:
@@ -72,12 +73,18 @@ class GateVerdict:
         return f"gate {self.name} is {self.result}: {self.message}" if self.message else ""
 
 
+def _alerts(selector: str) -> str:
+    if "alertstate" in selector:
+        raise ValueError("alertstate cannot be chosen, alerts that fire are meant")
+    return selector
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AlertsRule:
     """No alert with the labels of `firing` fires, except those with the labels of `ignore`."""
 
-    firing: str = "{}"
-    ignore: str = ""
+    firing: Annotated[str, Form(_alerts)] = "{}"
+    ignore: Annotated[str, Form(_alerts)] = ""
 
     @property
     def question(self) -> str:
@@ -98,9 +105,9 @@ class AlertsRule:
 class QueryRule:
     """Every value of the expression is at least and at most that."""
 
-    expression: str
-    least: float | None = None
-    most: float | None = None
+    expression: Annotated[str, Key("expr")]
+    least: Annotated[Number | None, Key("min")] = None
+    most: Annotated[Number | None, Key("max")] = None
 
     def finds(self, samples: Sequence[Series]) -> tuple[GateResult, str]:
         """The worst of them; if one is no number, nothing is known."""
@@ -123,8 +130,8 @@ class AskedGate:
     name: str
     alerts: AlertsRule | None = None
     query: QueryRule | None = None
-    every: float = EVERY
-    failures: int = 1
+    every: Annotated[float, Key("query.every"), between("15s", "10m")] = EVERY
+    failures: Annotated[int, Key("query.failures")] = 1
 
     @property
     def question(self) -> str:

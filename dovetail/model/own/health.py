@@ -9,10 +9,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from math import ceil
-from typing import Final
+from typing import Annotated, Final
 
 from dovetail.model import names
 from dovetail.model.nodes import Node, NodeClaim
+from dovetail.model.own.forms import Key, Moment, between
 from dovetail.model.own.gates import NOT_ASKED, AlertsRule, Answer, AskedGate, GateResult, GateVerdict
 
 ALERTS: Final = "alerts"  # the name of what is asked
@@ -41,9 +42,9 @@ class HealthResult(StrEnum):
 class HealthState:
     """What a policy's status remembers; there is none before the first failure. `until`: when nodes may begin again."""
 
-    result: HealthResult
-    since: float
-    until: float | None = None
+    result: Annotated[HealthResult, Key("state")]
+    since: Moment
+    until: Moment | None = None
     message: str = ""
 
 
@@ -60,7 +61,7 @@ class HealthRule:
     """`max_not_ready`: a number, or a percentage of the nodes."""
 
     max_not_ready: str
-    stable_for: float
+    stable_for: Annotated[float, between("0s", "168h")]
     alerts: AlertsRule | None = None
 
     @property

@@ -11,7 +11,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, tzinfo
 from functools import lru_cache
-from typing import Final, NamedTuple
+from typing import Annotated, Final, NamedTuple
+
+from dovetail.model.own.forms import Form, Key
+from dovetail.model.values.quoting import shown
 
 DAY: Final = 86_400
 DAYS: Final = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
@@ -60,16 +63,40 @@ def _ordinal(year: int, of_year: tuple[int, ...], after: int = 0) -> int:
     return min(begin.toordinal() + day - 1 + after, following.toordinal())
 
 
+def dates_of(text: str) -> Dates:
+    """Days as a policy names them: 2026-12-24/2027-01-02, or 05-01 of every year."""
+    first, _, last = text.partition("/")
+    found = Dates(_day(first), _day(last or first))
+    if len(found.first) == 3 and found.last < found.first:
+        raise ValueError(f"{shown(text)} ends before it begins")
+    return found
+
+
+def _day(text: str) -> tuple[int, ...]:
+    parts = tuple(map(int, text.split("-")))
+    try:
+        date(*(2000, *parts)[-3:])  # of every year: 2000 has a 29th of February
+    except ValueError:
+        raise ValueError(f"{shown(text)} is no day of the calendar") from None
+    return parts
+
+
+def second_of(text: str) -> int:
+    """The second of the day that 22:00 is."""
+    hours, minutes = text.split(":")
+    return int(hours) * 3600 + int(minutes) * 60
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Window:
     """Times of day, on some days, for some reasons; an empty field restricts nothing.
 
     If `end` is not after `start`, it is on the next day, and the day is the one on which the window begins."""
 
-    start: int = 0  # seconds of the day
-    end: int = 0
-    days: frozenset[int] = frozenset()  # Monday is 0
-    dates: tuple[Dates, ...] = ()
+    start: Annotated[int, Key("from"), Form(second_of)] = 0  # seconds of the day
+    end: Annotated[int, Key("to"), Form(second_of)] = 0
+    days: frozenset[Annotated[int, Form(DAYS.index)]] = frozenset()  # Monday is 0
+    dates: tuple[Annotated[Dates, Form(dates_of)], ...] = ()
     reasons: frozenset[str] = frozenset()
 
     def names(self, reason: str) -> bool:
@@ -90,12 +117,6 @@ class Window:
             return True
         here = date.fromordinal(_FIRST_DAY + day)
         return any(dates.has(here) for dates in self.dates)
-
-
-def second_of(text: str) -> int:
-    """The second of the day that 22:00 is."""
-    hours, minutes = text.split(":")
-    return int(hours) * 3600 + int(minutes) * 60
 
 
 def offset(moment: float, zone: tzinfo) -> int:

@@ -1,8 +1,9 @@
 """A rate of a DisruptionPolicy: how many nodes may begin to leave within any period of a given length."""
 
 from dataclasses import dataclass
-from typing import Final
+from typing import Annotated, Final
 
+from dovetail.model.own.forms import between
 from dovetail.model.pools import NodePool
 
 NODES: Final = "nodes"  # how many nodes a pool has, in its status.resources
@@ -14,7 +15,7 @@ class Rate:
     all."""
 
     nodes: str
-    per: float
+    per: Annotated[float, between("1m", "168h")]
     reasons: frozenset[str] = frozenset()
 
     def names(self, reason: str) -> bool:

@@ -9,10 +9,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 from math import inf
-from typing import Final
+from typing import Annotated, Final
 
 from dovetail.model import names
 from dovetail.model.nodes import Condition, NodeClaim
+from dovetail.model.own.forms import Key, Moment, MomentIfEver, Seconds, yes
 from dovetail.model.own.gates import AskedGate, GateResult, GateVerdict, worst
 from dovetail.model.own.rollout_approvals import Answered, Approval, Awaits
 from dovetail.model.own.rollout_places import RolloutBasis, RolloutPlace
@@ -75,9 +76,9 @@ class NodesGate:
     some do not; `asked`: when that was seen last, to the minute."""
 
     result: GateResult = GateResult.UNKNOWN
-    since: float | None = None
+    since: Moment | None = None
     message: str = ""
-    asked: float = 0.0
+    asked: MomentIfEver = 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,8 +88,8 @@ class RolloutStep:
 
     name: str
     to: str
-    soak: float = 0.0
-    approve: float | None = None
+    soak: Seconds = 0.0
+    approve: Annotated[Seconds | None, Key("approve.expiresAfter")] = None
 
     def allows(self, total: int) -> int:
         """How many of that many nodes; a percentage is rounded up."""
@@ -109,12 +110,13 @@ class RolloutStrategy:
     """How a change goes on: a DisruptionPolicy says it for every change, a NodeRollout for its own."""
 
     steps: tuple[RolloutStep, ...] = ()
-    launches_stable: bool = False  # whether launches take the images of before, but for its own
-    rolls_back: bool = False  # whether it goes back by itself where it fails
-    longest_stable: float = MAX_STABLE_AGE
+    # Whether launches take the images of before, but for its own; whether it goes back by itself where it fails.
+    launches_stable: Annotated[bool, Key("newLaunches"), yes("Stable", "Target")] = False
+    rolls_back: Annotated[bool, Key("onFailure"), yes("RollBack", "Pause")] = False
+    longest_stable: Annotated[Seconds, Key("maxStableAge")] = MAX_STABLE_AGE
     gates: tuple[AskedGate, ...] = ()  # beside `nodes`
     order: Order = Order.AGE
-    longest: float | None = None  # seconds after which it stops until a person decides
+    longest: Annotated[Seconds | None, Key("maxDuration")] = None  # after which it stops until a person decides
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,7 +124,7 @@ class RolloutPlan(RolloutStrategy):
     """What a DisruptionPolicy says about changes of its NodePools. `drifted`: how many nodes, as in a step, make
     one."""
 
-    drifted: str = "1"
+    drifted: Annotated[str, Key("when.drifted")] = "1"
 
     def needs(self, total: int) -> int:
         """How many drifted nodes a pool of that size needs."""
@@ -146,8 +148,8 @@ class Passage:
     """How one step went. `ended`: None while it goes on, without a result."""
 
     step: str
-    began: float
-    ended: float | None = None
+    began: Moment
+    ended: Moment | None = None
     result: str = ""
     message: str = ""
 
@@ -156,25 +158,26 @@ class Passage:
 class RolloutStatus:
     """Its status. `begun`: since when it has rolled out its current target; `until`: when a soak is over."""
 
-    step: str = ""
-    state: RolloutState = RolloutState.WAITING
-    since: float = 0.0
-    until: float | None = None
-    begun: float = 0.0
-    target: str = ""  # the NodePool's hash
-    total: int = 0
-    at_target: int = 0
-    leaving: int = 0
+    step: Annotated[str, Key("step.name", always=True)] = ""
+    state: Annotated[RolloutState, Key("step.state")] = RolloutState.WAITING
+    since: Annotated[Moment, Key("step.since")] = 0.0
+    until: Annotated[Moment | None, Key("step.until")] = None
+    begun: Annotated[Moment, Key("target.begun")] = 0.0
+    target: Annotated[str, Key("target.nodePoolHash", always=True)] = ""
+    total: Annotated[int, Key("nodes.total", always=True)] = 0
+    at_target: Annotated[int, Key("nodes.target", always=True)] = 0
+    leaving: Annotated[int, Key("nodes.leaving", always=True)] = 0
     gate: NodesGate = NodesGate()
-    asked: tuple[GateVerdict, ...] = ()  # of the other gates
+    asked: Annotated[tuple[GateVerdict, ...], Key("gates")] = ()  # of the other gates
     history: tuple[Passage, ...] = ()  # the latest last
-    makes: str = ""  # what the NodeClass makes of a launch; empty if unknown
+    makes: Annotated[str, Key("target.launches")] = ""  # what the NodeClass makes of a launch; empty if unknown
     stable: StableImages = NOTHING_KNOWN
     failure: RolloutFailure | None = None
     promoted_before: bool = False  # whether its intent Promote was given for an earlier target
     awaits: Awaits | None = None
     answered: Answered | None = None
     conditions: tuple[Condition, ...] = ()
+    fault: str = ""  # what of it cannot be read, if anything: then it is left as it is
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -186,7 +189,7 @@ class Rollout(RolloutStrategy):
     resource_version: str = ""
     generation: int = 0
     created: float = 0.0
-    pool: str = ""
+    pool: Annotated[str, Key("nodePool")] = ""
     intent: Intent = Intent.RUN
     fault: str = ""
     status: RolloutStatus = RolloutStatus()

@@ -6,10 +6,11 @@ with is written on the claim, so that the launch needs no other source.
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Annotated, Final
 
 from dovetail.model import names
 from dovetail.model.nodes import NodeClaim
+from dovetail.model.own.forms import Key, Moment
 
 STABLE: Final = "stable"  # the target if the image is gone: pods wait for the node
 BACK: Final = "back"  # never the target: the node replaces one that is at it
@@ -30,16 +31,16 @@ class StableImage:
     """One image, and instance types that run it."""
 
     id: str
-    types: tuple[str, ...] = ()
+    types: Annotated[tuple[str, ...], Key("instanceTypes", always=True)] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StableImages:
     """The stable images of a pool, the newest node's first. `why_not`: why they are not kept."""
 
-    since: float = 0.0
+    since: Moment = 0.0
     images: tuple[StableImage, ...] = ()
-    why_not: str = NO_IMAGE
+    why_not: Annotated[str, Key(absent="")] = NO_IMAGE
 
     def seen(
         self, old: Iterable[NodeClaim], now: float, longest: float, target: Collection[str] = ()

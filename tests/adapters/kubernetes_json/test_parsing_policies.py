@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from dovetail.activities.upkeep.time_rules import rollout_status
 from dovetail.adapters.kubernetes_json.parsing.policies import parse_freeze, parse_policy
 from dovetail.adapters.kubernetes_json.parsing.rollouts import parse_rollout
 from dovetail.adapters.kubernetes_json.rendering.policies import (
@@ -34,7 +35,8 @@ from dovetail.model.own.rollouts import (
 from dovetail.model.own.stable_images import StableImage, StableImages
 from dovetail.model.values.time import parse_time
 from dovetail.termination.ladder import DrainHold, forced_through, steps
-from testing.disruption_worlds import a_pool
+from testing.disruption_worlds import a_pool, a_world
+from testing.time_rules import with_rules
 
 DEV, PROD = a_pool("dev", labels={"tier": "dev"}), a_pool("prod", labels={"tier": "prod"})
 HOUR = 3600
@@ -393,22 +395,57 @@ def test_a_rollout_that_cannot_be_understood_holds_its_pool_or_all(spec: Any, po
     assert rollout.is_about("default") and rollout.is_about("other") is (pool == "")
 
 
-@pytest.mark.parametrize(
-    "status",
-    [
-        None,
-        {},
-        "x",
-        {"step": {"name": "canary", "state": "Replacing"}, "gates": [{"name": "nodes", "result": "Fine"}]},
-        {"step": {"name": "canary", "state": "Rushing"}},
-        {"nodes": {"total": "x"}},
-        {"step": {"name": "canary", "state": "Awaiting"}, "awaits": {"digest": "1", "since": "x", "expires": "y"}},
-    ],
-)
-def test_a_rollout_whose_status_cannot_be_read_is_before_its_first_step(status: Any) -> None:
+@pytest.mark.parametrize("status", [None, {}])
+def test_a_rollout_without_a_status_is_before_its_first_step(status: Any) -> None:
     rollout = parse_rollout({**an_object({"nodePool": "default", "steps": STEPS}), "status": status})
 
     assert (rollout.fault, rollout.status.state, rollout.is_held) == ("", "Waiting", True)
+
+
+REFUSED: Any = {
+    "step": {"name": "canary", "state": "Failed", "since": "2026-11-01T00:00:00Z"},
+    "target": {"nodePoolHash": "7", "begun": "2026-11-01T00:00:00Z"},
+    "failure": {"generation": 3, "message": "pods are not ready"},
+}
+
+
+@pytest.mark.parametrize(
+    ("spoilt", "place"),
+    [
+        ({"gates": [{"name": "slo", "result": "Inconclusive"}]}, "status.gates[0].result: 'Inconclusive'"),
+        ({"step": {**REFUSED["step"], "state": "Rushing"}}, "status.step.state: 'Rushing'"),
+        ({"step": "canary"}, "status.step: not an object"),
+        ({"nodes": {"total": "x"}}, "status.nodes.total: not a whole number"),
+        ({"nodes": {"total": float("inf")}}, "status.nodes.total: not a whole number"),
+        ({"awaits": {"digest": "1", "since": "x", "expires": "y"}}, "status.awaits.since: 'x' is no moment"),
+        ({"awaits": {"digest": "1", "since": "2026-11-01T00:00:00Z"}}, "status.awaits.expires: it is missing"),
+        ({"history": 7}, "status.history: not a list"),
+        ({"target": {"nodePoolHash": 7}}, "status.target.nodePoolHash: not a text"),
+    ],
+)
+def test_a_rollout_of_whose_status_a_part_cannot_be_read_stands_still_and_forgets_nothing(
+    spoilt: Any, place: str
+) -> None:
+    """As another version has written it. What is written on it then leaves the status as it stands."""
+    status = {**REFUSED, **spoilt}
+    rollout = parse_rollout({**an_object({"nodePool": "default", "steps": STEPS}), "status": status})
+
+    assert place in rollout.fault and rollout.fault == rollout.status.fault
+    assert rollout.is_held and rollout.keeps_all and rollout.is_about("default")
+    assert rollout.status.state == RolloutState.FAILED
+    assert rollout.status.failure == RolloutFailure(generation=3, message="pods are not ready")
+    pool = replace(a_pool("default"), hash="8")  # another target, for which it would begin anew
+    wanted = rollout_status(rollout, with_rules(a_world([], [], [pool]), rollout), NOON)
+    assert wanted == replace(rollout.status, conditions=wanted.conditions)
+    said = {each.type: (each.status, each.reason) for each in wanted.conditions}
+    assert said == {"Ready": ("False", "NotUnderstood"), "Stalled": ("True", "NotUnderstood")}
+    assert render_rollout(rollout, wanted).keys() == {"observedGeneration", "conditions"}
+
+
+def test_a_status_that_is_no_object_holds_its_pool() -> None:
+    rollout = parse_rollout({**an_object({"nodePool": "default", "steps": STEPS}), "status": "x"})
+
+    assert (rollout.fault, rollout.is_held) == ("status: not an object: str", True)
 
 
 GATES: Any = [
@@ -448,7 +485,9 @@ def test_the_gates_the_order_and_the_longest_time_are_read_by_both_kinds_and_cop
         ({"name": "slo", "query": {"expr": "up", "max": "1", "every": "601s"}}, "not between 15s and 10m"),
         ({"name": "a", "alerts": {"firing": '{a="b"} or vector(0)'}}, "spec.gates.0.alerts.firing"),
         ({"name": "a", "alerts": {"firing": '{a="b"} unless {a="b"}'}}, "spec.gates.0.alerts.firing"),
-        ({"name": "a", "alerts": {"firing": '{alertstate="pending"}'}}, "spec.gates[0].alerts: alertstate cannot"),
+        ({"name": "a", "alerts": {"firing": '{alertstate="pending"}'}}, "spec.gates[0].alerts.firing: alertstate can"),
+        ({"name": "slo", "query": {"expr": "up", "max": "1e999"}}, "spec.gates[0].query.max: '1e999' is no number"),
+        ({"name": "slo", "query": {"expr": "up", "min": "-1e999"}}, "spec.gates[0].query.min: '-1e999' is no number"),
     ],
 )
 def test_a_gate_that_cannot_be_understood_holds(gate: Any, fault: str) -> None:

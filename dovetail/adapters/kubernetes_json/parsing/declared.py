@@ -44,7 +44,7 @@ _READ: Final[dict[Any, Callable[[Any], Any]]] = {
 }
 
 
-def read(kind: type[Any], raw: ReadOnlyJson, place: str) -> Any:
+def read(kind: Any, raw: ReadOnlyJson, place: str) -> Any:
     """A whole object of a dataclass."""
     found = fields_in(kind, raw, place)
     for each in places_of(kind):
@@ -53,7 +53,7 @@ def read(kind: type[Any], raw: ReadOnlyJson, place: str) -> Any:
     return kind(**found)
 
 
-def fields_in(kind: type[Any], raw: ReadOnlyJson, place: str, faults: list[str] | None = None) -> dict[str, Any]:
+def fields_in(kind: Any, raw: ReadOnlyJson, place: str, faults: list[str] | None = None) -> dict[str, Any]:
     """The fields of a dataclass that stand there. With `faults` a field that cannot be read is left out, and what is
     wrong with it is put there."""
     found: dict[str, Any] = {}
