@@ -35,7 +35,7 @@ from dovetail.model.own.rollouts import (
 from dovetail.model.own.stable_images import StableImage, StableImages
 from dovetail.model.values.time import parse_time
 from dovetail.termination.ladder import DrainHold, forced_through, steps
-from testing.disruption_worlds import a_pool, a_world
+from testing.disruption_worlds import a_pair, a_pool, a_world
 from testing.time_rules import with_rules
 
 DEV, PROD = a_pool("dev", labels={"tier": "dev"}), a_pool("prod", labels={"tier": "prod"})
@@ -428,14 +428,14 @@ def test_a_rollout_of_whose_status_a_part_cannot_be_read_stands_still_and_forget
 ) -> None:
     """As another version has written it. What is written on it then leaves the status as it stands."""
     status = {**REFUSED, **spoilt}
-    rollout = parse_rollout({**an_object({"nodePool": "default", "steps": STEPS}), "status": status})
+    rollout = parse_rollout({**an_object({"nodePool": "a", "steps": STEPS}), "status": status})
 
     assert place in rollout.fault and rollout.fault == rollout.status.fault
-    assert rollout.is_held and rollout.keeps_all and rollout.is_about("default")
+    assert rollout.is_held and rollout.keeps_all and rollout.is_about("a")
     assert rollout.status.state == RolloutState.FAILED
     assert rollout.status.failure == RolloutFailure(generation=3, message="pods are not ready")
-    pool = replace(a_pool("default"), hash="8")  # another target, for which it would begin anew
-    wanted = rollout_status(rollout, with_rules(a_world([], [], [pool]), rollout), NOON)
+    pool = replace(a_pool(), hash="8")  # another target, for which it would begin anew
+    wanted = rollout_status(rollout, with_rules(a_world([a_pair("n")], [], [pool]), rollout), NOON)
     assert wanted == replace(rollout.status, conditions=wanted.conditions)
     said = {each.type: (each.status, each.reason) for each in wanted.conditions}
     assert said == {"Ready": ("False", "NotUnderstood"), "Stalled": ("True", "NotUnderstood")}
