@@ -33,16 +33,11 @@ async def patched(
 
 async def status_patched(calls: Calls, kind: str, value: Versioned, status: Json) -> Json | None:
     """Patch status at the version of `value`."""
-
-    return await _part_patched(calls, kind, value, {"status": status}, "status")
-
-
-async def spec_patched(calls: Calls, kind: str, value: Versioned, spec: Json) -> Json | None:
-    """Patch spec at the version of `value`."""
-    return await _part_patched(calls, kind, value, {"spec": spec}, "")
+    return await part_patched(calls, kind, value, {"status": status}, "status")
 
 
-async def _part_patched(calls: Calls, kind: str, value: Versioned, part: Json, subresource: str) -> Json | None:
+async def part_patched(calls: Calls, kind: str, value: Versioned, part: Json, subresource: str) -> Json | None:
+    """Patch a part, such as spec, at the version of `value`."""
 
     def step(cluster: Cluster) -> Json:
         _same(cluster, kind, value)
