@@ -44,7 +44,7 @@ def _policy(raw: ReadOnlyJson) -> Policy:
     policies say, and a hook then holds until a person decides."""
     spec, said = raw.get("spec"), dict[str, Any]()
     try:
-        said = fields_in(Policy, checked(DisruptionPolicySpec, spec), "spec")
+        said = fields_in(Policy, checked(DisruptionPolicySpec, spec))
     except (InvalidSpec, *RAW_FAULTS) as error:
         selects = {"nodePoolSelector": NodePoolSelector}
         said = {
@@ -60,14 +60,14 @@ def _apart(spec: Any, models: Mapping[str, type[ApiModel]]) -> dict[str, Any]:
     """The last of these parts, with those before it; nothing where it is not given."""
     *_, last = models
     given = {key: checked(model, spec[key]) for key, model in models.items() if spec.get(key) is not None}
-    return fields_in(Policy, given, "spec") if last in given else {}
+    return fields_in(Policy, given) if last in given else {}
 
 
 def _freeze(raw: ReadOnlyJson) -> Freeze:
     """If it is not understood, its end is used if that can be read."""
     spec, said = raw.get("spec") or {}, dict[str, Any]()
     try:
-        said = fields_in(Freeze, checked(FreezeSpec, spec), "spec")
+        said = fields_in(Freeze, checked(FreezeSpec, spec))
     except (InvalidSpec, *RAW_FAULTS) as error:
         said = {"fault": words_of(error), "until": read_or(lambda: moment(spec["until"]), None)}
     known = read_or(lambda: conditions((raw.get("status") or {}).get("conditions")), tuple[Condition, ...]())
@@ -80,7 +80,7 @@ def _status(raw: Any) -> PolicyStatus:
     given = raw if isinstance(raw, dict) else {}
     if isinstance(given.get("alerts"), dict):
         given = {**given, "alerts": {**given["alerts"], "name": ALERTS}}
-    said = fields_in(PolicyStatus, given, "status", [])
+    said = fields_in(PolicyStatus, given, [])
     if given.get("health") and "health" not in said:
         said["health"] = HealthState(result=HealthResult.FAILING, since=0.0, message="a status that cannot be read")
     return PolicyStatus(**said)

@@ -6,7 +6,7 @@ An error makes a `fault`; the object then holds its NodePool or, if not even tha
 from dataclasses import replace
 from typing import Any
 
-from dovetail.adapters.kubernetes_json.parsing.declared import checked, fields_in, metadata_of, read_or, words_of
+from dovetail.adapters.kubernetes_json.parsing.declared import Fault, checked, fields_in, metadata_of, read_or, words_of
 from dovetail.adapters.kubernetes_json.parsing.errors import RAW_FAULTS
 from dovetail.adapters.kubernetes_json.parsing.reading import reading, text_of
 from dovetail.api.own.node_rollout import NodeRolloutSpec
@@ -26,7 +26,7 @@ def parse_rollout(raw: ReadOnlyJson) -> Rollout:
 def _rollout(raw: ReadOnlyJson) -> Rollout:
     spec, said = raw.get("spec") or {}, dict[str, Any]()
     try:
-        said = fields_in(Rollout, checked(NodeRolloutSpec, spec), "spec")
+        said = fields_in(Rollout, checked(NodeRolloutSpec, spec))
     except (InvalidSpec, *RAW_FAULTS) as error:
         said = {"pool": read_or(lambda: text_of(spec["nodePool"]), ""), "fault": words_of(error)}
     said["status"] = _status(raw.get("status"))
@@ -38,8 +38,8 @@ def _rollout(raw: ReadOnlyJson) -> Rollout:
 def _status(raw: Any) -> RolloutStatus:
     """Part by part. Where one cannot be read, the others are what they are, and the roll-out stands still; where it is
     the state, a target that has failed is refused still."""
-    faults: list[str] = []
-    said = fields_in(RolloutStatus, raw, "status", faults)
+    faults: list[Fault] = []
+    said = fields_in(RolloutStatus, raw, faults)
     verdicts = said.pop("asked", ())
     nodes = next((each for each in verdicts if each.name == NODES), None)
     if nodes is not None:
@@ -49,5 +49,6 @@ def _status(raw: Any) -> RolloutStatus:
         said["stable"] = replace(stable, why_not=stable.why_not or NO_IMAGE)
     if faults and "failure" in said:
         said.setdefault("state", RolloutState.FAILED)
+    fault = one_line("; ".join(dict.fromkeys(f"status{each}" for each in faults)))
     asked = tuple(each for each in verdicts if each.name != NODES)
-    return RolloutStatus(**said, asked=asked, fault=one_line("; ".join(dict.fromkeys(faults))))
+    return RolloutStatus(**said, asked=asked, fault=fault)
