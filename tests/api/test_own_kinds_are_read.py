@@ -25,7 +25,7 @@ from tests.api.test_every_field_is_read import fields_of
 # One value alone is possible, or it follows from others; selectors and conditions are read as everywhere.
 OF_NO_USE = {"drain.escalation[].default", "steps[].approve.onExpiry", "rollout.steps[].approve.onExpiry"}
 OF_NO_USE |= {"observedGeneration", "nodes.old"}
-NOT_THERE = {"fault", "gate.result", "gate.since", "gate.asked", "gate.message", "alerts.name", "alerts.failed"}
+NOT_THERE = {"alerts.name", "alerts.failed"}
 AS_EVERYWHERE = {LabelSelector, Condition}
 
 

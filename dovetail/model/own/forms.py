@@ -8,11 +8,13 @@ from collections.abc import Callable
 from dataclasses import MISSING, Field, dataclass, fields
 from functools import cache
 from math import isfinite
-from typing import Annotated, Any, NamedTuple, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Final, NamedTuple, get_args, get_origin, get_type_hints
 
 from dovetail.model.values.durations import format_seconds, parse_seconds
 from dovetail.model.values.quoting import shown
 from dovetail.model.values.time import format_time, time_or_none
+
+NOWHERE: Final = "nowhere"  # the mark of a field that follows from others
 
 
 class Key(NamedTuple):
@@ -44,9 +46,9 @@ class Place:
 
 @cache
 def places_of(kind: Any) -> tuple[Place, ...]:
-    """The fields of a dataclass."""
+    """The fields of a dataclass, but for those that stand nowhere."""
     hints = get_type_hints(kind, include_extras=True)
-    return tuple(_place(field, hints[field.name]) for field in fields(kind))
+    return tuple(_place(each, hints[each.name]) for each in fields(kind) if NOWHERE not in marks_of(hints[each.name]))
 
 
 def _place(field: Field[Any], hint: Any) -> Place:

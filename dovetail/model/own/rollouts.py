@@ -13,7 +13,7 @@ from typing import Annotated, Final
 
 from dovetail.model import names
 from dovetail.model.nodes import Condition, NodeClaim
-from dovetail.model.own.forms import Key, Moment, MomentIfEver, Seconds, yes
+from dovetail.model.own.forms import NOWHERE, Key, Moment, MomentIfEver, Seconds, yes
 from dovetail.model.own.gates import AskedGate, GateResult, GateVerdict, worst
 from dovetail.model.own.rollout_approvals import Answered, Approval, Awaits
 from dovetail.model.own.rollout_places import RolloutBasis, RolloutPlace
@@ -167,7 +167,7 @@ class RolloutStatus:
     total: Annotated[int, Key("nodes.total", always=True)] = 0
     at_target: Annotated[int, Key("nodes.target", always=True)] = 0
     leaving: Annotated[int, Key("nodes.leaving", always=True)] = 0
-    gate: NodesGate = NodesGate()
+    gate: Annotated[NodesGate, NOWHERE] = NodesGate()  # among the others
     asked: Annotated[tuple[GateVerdict, ...], Key("gates")] = ()  # of the other gates
     history: tuple[Passage, ...] = ()  # the latest last
     makes: Annotated[str, Key("target.launches")] = ""  # what the NodeClass makes of a launch; empty if unknown
@@ -177,7 +177,7 @@ class RolloutStatus:
     awaits: Awaits | None = None
     answered: Answered | None = None
     conditions: tuple[Condition, ...] = ()
-    fault: str = ""  # what of it cannot be read, if anything: then it is left as it is
+    fault: Annotated[str, NOWHERE] = ""  # what of it cannot be read, if anything: then it is left as it is
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

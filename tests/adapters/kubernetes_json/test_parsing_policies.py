@@ -442,6 +442,13 @@ def test_a_rollout_of_whose_status_a_part_cannot_be_read_stands_still_and_forget
     assert render_rollout(rollout, wanted).keys() == {"observedGeneration", "conditions"}
 
 
+def test_what_is_no_field_of_a_status_says_nothing() -> None:
+    more = {"fault": "x", "gate": {"result": "Passing"}, "asked": 7, "uid": []}
+    raw = an_object({"nodePool": "default", "steps": STEPS, **more})
+
+    assert parse_rollout({**raw, "status": {**REFUSED, **more}}) == parse_rollout({**raw, "status": REFUSED})
+
+
 def test_a_status_that_is_no_object_holds_its_pool() -> None:
     rollout = parse_rollout({**an_object({"nodePool": "default", "steps": STEPS}), "status": "x"})
 

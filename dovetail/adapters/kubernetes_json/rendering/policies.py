@@ -40,7 +40,6 @@ def render_rollout(rollout: Rollout, status: RolloutStatus) -> Json:
     if status.fault:
         return said
     body = written(RolloutStatus, status)
-    del body["gate"], body["fault"]
     body["nodes"]["old"] = status.total - status.at_target - status.leaving
     body["gates"] = [{"name": NODES, **written(NodesGate, status.gate, whole=True)}, *(body["gates"] or ())]
     return {**body, **said, "stable": body["stable"] if status.stable.since else None}
