@@ -184,7 +184,7 @@ async def test_what_an_older_version_made_of_histories_is_made_anew_as_far_as_te
 async def test_an_hour_of_a_newer_version_and_one_that_cannot_be_read_stay_as_they_are(
     tmp_path: Path, archive: Archive, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(kept, "READING", 3)
+    monkeypatch.setattr(kept, "READING", kept.READING + 1)
     Temporal(monkeypatch, ended(1.5, "a"))
     await keep_up(CLIENT, archive, START + 3 * HOUR)
     monkeypatch.undo()

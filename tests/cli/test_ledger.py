@@ -14,7 +14,7 @@ from dovetail.answers.record.bill import DAY
 from dovetail.answers.record.entries import Entries, Entry, Period
 from dovetail.answers.record.kept import Archive
 from dovetail.answers.record.lives import joined
-from dovetail.answers.record.log import Wanted, log_from
+from dovetail.answers.record.log import LogAnswer, Wanted, log_from, log_text
 from dovetail.answers.record.savings import PoolSavings, SavingsAnswer, savings_from, savings_markdown, savings_text
 from dovetail.answers.serving import duties
 from dovetail.cli.top.questions import SAVINGS_PERIOD
@@ -179,6 +179,69 @@ def test_another_pool_s_nodes_are_not_what_was_taken_away() -> None:
     one = found(10 * HOUR + 60, *gone(0.0, "web-1"), a_launch(HOUR, "db-1", pool="db"))
 
     assert [(pool.pool, round(pool.saved, 6)) for pool in one.pools] == [("db", 0.0), ("web", 2.0)]
+
+
+def by_pools(answer: SavingsAnswer) -> list[tuple[str, int, int, float, float, int]]:
+    return [(p.pool, p.moves, p.back, round(p.predicted, 6), round(p.saved, 6), p.pods) for p in answer.pools]
+
+
+def both_pools(*replacements: str, **more: Any) -> Entry:
+    """One command that took a node of either NodePool away."""
+    given = {"price_before": 0.4, "saved": 0.4, "pools": ("web", "db"), "pods": 3, **more}
+    move = a_move(0.0, "web-1", "m4", *replacements, **given)
+    return replace(move, claims=("web-1", "db-1"), nodes=("n-1", "n-2"))
+
+
+def test_a_move_of_two_pools_nodes_is_counted_like_a_move_in_each() -> None:
+    """What comes back in either is set against what left it."""
+    ends = an_end(0.0, "web-1"), an_end(0.0, "db-1", pool="db")
+    back = a_launch(60.0, "web-2"), a_launch(60.0, "db-2", pool="db")
+
+    one = found(30 * DAY, both_pools(), *ends, *back)
+    each = found(30 * DAY, a_move(0.0, "web-1", pods=2), a_move(0.0, "db-1", pool="db", pods=1), *ends, *back)
+
+    assert by_pools(one) == by_pools(each) and one.total.back == 2
+    whole = found(10 * HOUR + 60, both_pools(), *ends)
+    assert [(pool.pool, round(pool.saved, 6)) for pool in whole.pools] == [("db", 2.0), ("web", 2.0)]
+
+
+def test_what_replaces_two_pools_nodes_is_charged_to_each_of_them_once() -> None:
+    move = both_pools("web-2", reason="Underutilized", saved=0.2)
+    entries = [move, an_end(0.0, "web-1"), an_end(0.0, "db-1", pool="db"), a_launch(60.0, "web-2")]
+
+    one = found(10 * HOUR + 60, *entries)
+    removed = found(10 * HOUR + 60, *entries, an_end(HOUR, "web-2", reason=Ending.NODE_DELETED))
+    [logged] = [entry for entry in a_log(10 * HOUR + 60, "", *entries).entries if entry.kind == "disruption"]
+
+    assert [(pool.pool, round(pool.saved, 6)) for pool in one.pools] == [("db", 1.0), ("web", 1.0)]
+    assert logged.saved_dollars == pytest.approx(one.total.saved), "the whole move"
+    assert round(removed.total.saved, 6) == round(0.2 * (1 - 1 / 60), 6), "a person ends it in both"
+
+
+def a_log(until: float, pool: str, *entries: Entry) -> LogAnswer:
+    wanted = Wanted(period=Period(since=-1.0), pool=pool, kinds=("disruption",))
+    return log_from("demo", wanted, Entries(entries=joined(entries)), until, fleet())
+
+
+def test_the_log_of_a_pool_has_each_move_that_took_one_of_its_nodes() -> None:
+    web, db, other = (a_log(HOUR, pool, both_pools()) for pool in ("web", "db", "shop"))
+
+    assert len(web.entries) == len(db.entries) == 1 and not other.entries
+    assert "web, db" in log_text(db, 200)
+    assert (web.notes, db.notes) == (("disruptions moved 2 pods",), ("disruptions moved 1 pod",))
+
+
+@pytest.mark.parametrize("why", [Ending.NODE_DELETED, Ending.SPOT])
+def test_a_replacement_counts_the_same_in_another_pool_than_the_node_before_it(why: Ending) -> None:
+    """Its pods run there from then on: what is launched there when it is lost would have found room on the old node."""
+
+    def saved(pool: str) -> PoolSavings:
+        move = a_move(0.0, "web-1", "m8", "new-2", reason="Underutilized", saved=0.2)
+        lost = replace(an_end(HOUR, "new-2", pool=pool, reason=why), capacity_type=CAPACITY_SPOT)
+        came = a_launch(0.0, "new-2", spot=True, pool=pool), a_launch(2 * HOUR, "new-3", pool=pool)
+        return total(30 * DAY, move, an_end(0.0, "web-1", "m8"), *came, lost)
+
+    assert saved("db") == saved("web")
 
 
 def test_a_launch_that_brought_no_instance_ends_no_saving() -> None:

@@ -61,7 +61,11 @@ class Recorded:
             return
         files = [f for f in recorded_files() if f.parent.name in ("DisruptNodes", "LaunchNode", "TerminateNode")]
         recorded = {str(file.relative_to(HISTORIES)): read_history(file).events for file in files}
-        made = {"LaunchNode/of a type": launched(), "TerminateNode/of a type": left()}
+        made = {
+            "LaunchNode/of a type": launched(),
+            "TerminateNode/of a type": left(),
+            "DisruptNodes/two": of_two_pools(),
+        }
         self.histories = {**recorded, "DisruptNodes/called off": called_off(), **made}
 
     async def list_workflows(self, query: str, limit: int) -> Any:
@@ -88,6 +92,10 @@ def called_off() -> Sequence[HistoryEvent]:
     shares = (Share(namespace="shop", share=1.0),)
     record = DisruptionRecord(outcome="cancelled", reason="Drifted", message="not now", by="ann")
     return [begun(replacements=(NEW,), price=0.4, savings=0.2, asked_by="bob", shares=shares), ended(record)]
+
+
+def of_two_pools() -> Sequence[HistoryEvent]:
+    return [begun(targets=(TARGETS[0], replace(TARGETS[0], node="n9", claim="db-9", claim_uid="u9", pool="db")))]
 
 
 def launched() -> Sequence[HistoryEvent]:
@@ -171,6 +179,7 @@ async def test_a_disruption_that_is_done_has_the_nodes_that_left_and_their_share
 
     assert (partly.nodes, partly.claims, partly.pods) == (("n1",), ("web-1",), 1)
     assert (partly.pool, refused.pool) == ("pool-1", "pool-0")
+    assert (partly.pools, refused.pools) == ((), tuple(f"pool-{n}" for n in range(5)))
     assert (partly.price_before, partly.price_after, partly.saved) == pytest.approx((0.2, 0.1, 0.1))
     assert (len(refused.nodes), refused.pods, refused.saved) == (5, 5, 0.5)
 

@@ -7,6 +7,7 @@ prices, and how it ended. What Temporal's retention has deleted is read from the
 import asyncio
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from itertools import compress
 from typing import Final, Literal, TypeVar
 
 from temporalio.client import Client, WorkflowExecution, WorkflowExecutionStatus
@@ -47,6 +48,7 @@ class Entry:
     reason: str = ""
     method: str = ""
     pool: str = ""
+    pools: tuple[str, ...] = ()  # of a disruption in several NodePools: each claim's
     nodes: tuple[str, ...] = ()
     claims: tuple[str, ...] = ()
     uid: str = ""  # of a launch or a termination: of its NodeClaim, whose name may have been another's before
@@ -76,6 +78,29 @@ class Entry:
     def had_instance(self) -> bool:
         """Of a launch: whether there was an instance. Older records have no type."""
         return bool(self.instance_type) or self.outcome == "initialised"
+
+    @property
+    def all_pools(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(self.pools)) or (self.pool,)
+
+    def by_pool(self) -> tuple["Entry", ...]:
+        """For each pool, the entry as if it were about that pool's nodes alone; each node counts the same."""
+        found, counted, of = list[Entry](), 0, len(self.pools)
+        for pool in self.all_pools if self.pools else ():
+            mine, before = [each == pool for each in self.pools], counted
+            counted += sum(mine)
+            priced = {name: getattr(self, name) for name in ("price_before", "price_after", "saved")}
+            part = replace(
+                self,
+                pool=pool,
+                pools=(),
+                nodes=tuple(compress(self.nodes, mine)),
+                claims=tuple(compress(self.claims, mine)),
+                pods=round(self.pods * counted / of) - round(self.pods * before / of),
+                **{name: dollars and dollars * sum(mine) / of for name, dollars in priced.items()},
+            )
+            found.append(part)
+        return tuple(found) or (self,)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -218,6 +243,7 @@ def _disruption(values: _Values, base: Entry) -> Entry:
     taken = command.targets
     if record is not None and record.outcome == "done":  # without those that could not be marked
         taken = tuple(target for target in taken if target.claim in record.deleted)
+    pools = tuple(target.pool for target in taken)
     share = len(taken) / max(len(command.targets), 1)
     known = share * command.price or None  # 0: it is not known what its nodes cost
     saved = share * command.savings
@@ -227,6 +253,7 @@ def _disruption(values: _Values, base: Entry) -> Entry:
         reason=command.reason,
         method=command.method,
         pool=taken[0].pool if taken else "",
+        pools=pools if len(set(pools)) > 1 else (),
         nodes=tuple(target.node for target in taken),
         claims=tuple(target.claim for target in taken),
         replacements=tuple(name_of(made, given.plan_id, i) for i, made in enumerate(command.replacements)),

@@ -38,9 +38,9 @@ from dovetail.settings.settings import Settings
 from dovetail.wiring.world import open_kept_objects
 
 FORMAT: Final = "dovetail-record/1"
-READING: Final = (
-    2  # of histories: what was made of them by a lower number is made anew. 1 took holds for the instance's end
-)
+# Of histories: what was made of them by a lower number is made anew. 1 took holds for the instance's end, 2 gave a move
+# to one NodePool whose nodes were of several.
+READING: Final = 3
 HOUR: Final = 3600
 SETTLE_SECONDS: Final = 600.0  # after the end of an hour, until the visibility list has all of it
 LONGEST_BACK: Final = 90 * 86400.0  # how far back missing hours are looked for

@@ -9,6 +9,7 @@ leaves each evening and comes each morning saves its nights. When the cloud take
 missing again; when a person removes one, the saving ends, since the node before it would have left as well.
 """
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from heapq import heappop, heappush
@@ -41,17 +42,24 @@ class _Charge:
 
 @dataclass(slots=True, kw_only=True)
 class Credit:
-    """What one move saves. `gains`: its nodes, from when each instance ended. `charges`: by claim, what replaced them,
-    and what was launched into the room that is missing since. `room`: what is left of that room. `price`: of one of its
-    nodes. From `ends` on, the move makes no difference."""
+    """What one move saves in one NodePool. `part`: what of the move is about that pool's nodes. `gains`: these nodes,
+    from when each instance ended. `charges`: by claim, what replaced them, and what was launched into the room that is
+    missing since. `room`: what is left of that room; it is missing in `room_of`, the pool in which the pods run since.
+    `price`: of one of its nodes. From `ends` on, the move makes no difference."""
 
     move: Entry
+    part: Entry
     number: int
     ends: float
+    room_of: str = ""
     gains: dict[str, CostSpan] = field(default_factory=dict)
     charges: dict[str, _Charge] = field(default_factory=dict)
     room: Room = NOTHING
     price: float = 0.0
+
+    @property
+    def pool(self) -> str:
+        return self.part.pool
 
     def spans(self) -> tuple[CostSpan, ...]:
         """What it gained and what it paid, by spans of time; their sum is what it has saved."""
@@ -81,20 +89,15 @@ class Ledger:
 def ledger_of(entries: Sequence[Entry], prices: Prices, until: float) -> Ledger:
     """The ledger of everything that began within a time, seen from the end of that time. `entries`: distinct
     (lives.py), so that a name stands for one node."""
-    known = _Known.of(entries, prices, until)
-    pools: dict[str, _Missing] = {}
-    for at, kind, event in sorted(_events(entries, known), key=lambda each: each[:2]):
-        pool = pools.setdefault(event.pool, _Missing(known))
+    missing = _Missing(_Known.of(entries, prices, until))
+    for at, kind, event in sorted(_events(entries, missing.known), key=lambda each: each[:2]):
         if kind == _LEAVES:
-            pool.leave(at, event)
+            missing.leave(at, event)
         elif kind == _LAUNCHED:
-            pool.launch(at, event)
+            missing.launch(at, event)
         else:
-            pool.move(event)
-    credits = [credit for pool in pools.values() for credit in pool.credits]
-    return Ledger(
-        tuple(sorted(credits, key=lambda credit: credit.move.began)), {name: pool.back for name, pool in pools.items()}
-    )
+            missing.move(event)
+    return Ledger(tuple(missing.credits), {name: pool.back for name, pool in missing.pools.items()})
 
 
 _LEAVES, _LAUNCHED, _MOVED = range(3)  # the order of events at the same moment
@@ -112,30 +115,40 @@ def _events(entries: Iterable[Entry], known: "_Known") -> Iterator[tuple[float, 
 
 
 @dataclass(slots=True)
+class _Pool:
+    """The net room that is missing from one NodePool. `waiting`: by number, moves with room left, youngest last."""
+
+    room: Room = NOTHING
+    waiting: dict[int, Credit] = field(default_factory=dict)
+    youngest: int = 0  # the number of its last move
+    back: int = 0
+
+
+@dataclass(slots=True)
 class _Missing:
-    """The net room that moves have taken away from one NodePool: nodes launched for waiting pods fill it again, and
-    nodes that the cloud takes back empty it."""
+    """What moves have taken away: nodes launched for waiting pods fill a pool's room again, and nodes that the cloud
+    takes back empty it."""
 
     known: "_Known"
     credits: list[Credit] = field(default_factory=list)
-    back: int = 0
-    _waiting: dict[int, Credit] = field(default_factory=dict)  # by number: moves with room left, youngest last
+    pools: defaultdict[str, _Pool] = field(default_factory=lambda: defaultdict(_Pool))
     _charged: dict[str, list[Credit]] = field(default_factory=dict)
-    _room: Room = NOTHING
     _would: dict[tuple[str, str], list[tuple[Credit, str]]] = field(default_factory=dict)  # stand, of spot nodes
     _closing: list[tuple[float, int]] = field(default_factory=list)  # when which credit ends
 
     def move(self, entry: Entry) -> None:
-        credit = self.known.credit(entry, len(self.credits))
-        room, credit.room = credit.room, NOTHING
-        for claim in credit.gains:
-            if claim in self.known.spot and claim not in self._charged:
-                self._would.setdefault(self.known.spot[claim], []).append((credit, claim))
-        for claim in credit.charges:
-            self._charged.setdefault(claim, []).append(credit)
-        heappush(self._closing, (credit.ends, credit.number))
-        self.credits.append(credit)
-        self._add(credit, room)
+        for part in entry.by_pool():
+            credit = self.known.credit(entry, part, len(self.credits))
+            room, credit.room = credit.room, NOTHING
+            for claim in credit.gains:
+                if claim in self.known.spot and claim not in self._charged:
+                    self._would.setdefault(self.known.spot[claim], []).append((credit, claim))
+            for claim in credit.charges:
+                self._charged.setdefault(claim, []).append(credit)
+            self.credits.append(credit)
+            heappush(self._closing, (credit.ends, credit.number))
+            self.pools[credit.room_of].youngest = credit.number
+            self._add(credit, room)
 
     def _close(self, credit: Credit, at: float) -> None:
         self._add(credit, NOTHING.plus(credit.room, -1.0))
@@ -164,38 +177,24 @@ class _Missing:
                 self._add(credit, NOTHING.plus(self.known.sizes[other].room, -1.0))
 
     def _add(self, credit: Credit, room: Room) -> None:
-        self._room, credit.room = self._room.plus(room), credit.room.plus(room)
+        pool = self.pools[credit.room_of]
+        pool.room, credit.room = pool.room.plus(room), credit.room.plus(room)
         if min(credit.room.cpu, credit.room.memory) > _LEAST:
-            self._waiting.setdefault(credit.number, credit)
+            pool.waiting.setdefault(credit.number, credit)
         else:
-            self._waiting.pop(credit.number, None)
+            pool.waiting.pop(credit.number, None)
 
     def launch(self, at: float, entry: Entry) -> None:
         """Set a node against the missing room, youngest move first, for the share that would have found room."""
         while self._closing and self._closing[0][0] <= at:
             ends, number = heappop(self._closing)
             self._close(self.credits[number], ends)
-        size = self.known.size(entry)
-        wanted = min(1.0, max(0.0, size.nodes_in(self._room)))
-        shares = self._shares(size, wanted)
+        size, pool = self.known.size(entry), self.pools[entry.pool]
+        shares = _shares(pool, size)
         for number, share in shares.items():
             self._charge(self.credits[number], entry, size, share)
         moves = [self.credits[number].move for number in shares]
-        self.back += any(move.reason in _CONSOLIDATED and at - move.began <= DAY for move in moves)
-
-    def _shares(self, size: PricedSize, wanted: float) -> dict[int, float]:
-        found: dict[int, float] = {}
-        for number, credit in reversed(self._waiting.items()):
-            if wanted <= _LEAST:
-                break
-            share = min(wanted, max(0.0, size.nodes_in(credit.room)))
-            if share > _LEAST:
-                wanted -= share
-                found[number] = share
-        if wanted > _LEAST:  # together they have the room, and none of them has room of every kind
-            youngest = len(self.credits) - 1
-            found[youngest] = found.get(youngest, 0.0) + wanted
-        return found
+        pool.back += any(move.reason in _CONSOLIDATED and at - move.began <= DAY for move in moves)
 
     def _charge(self, credit: Credit, entry: Entry, size: PricedSize, share: float) -> None:
         [claim] = entry.claims
@@ -204,6 +203,21 @@ class _Missing:
         credit.charges[claim] = _Charge(span, NOTHING.plus(size.room, share))
         self._charged.setdefault(claim, []).append(credit)
         self._add(credit, NOTHING.plus(size.room, -share))
+
+
+def _shares(pool: _Pool, size: PricedSize) -> dict[int, float]:
+    """The share of a node that each move's room would have held, by number of the move."""
+    wanted, found = min(1.0, max(0.0, size.nodes_in(pool.room))), dict[int, float]()
+    for number, credit in reversed(pool.waiting.items()):
+        if wanted <= _LEAST:
+            break
+        share = min(wanted, max(0.0, size.nodes_in(credit.room)))
+        if share > _LEAST:
+            wanted -= share
+            found[number] = share
+    if wanted > _LEAST:  # together they have the room, and none of them has room of every kind
+        found[pool.youngest] = found.get(pool.youngest, 0.0) + wanted
+    return found
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -219,6 +233,7 @@ class _Known:
     launched: Mapping[str, float]
     gone: Mapping[str, float]
     expires: Mapping[str, float]
+    pools: Mapping[str, str]
     moved: frozenset[str]
 
     @classmethod
@@ -229,8 +244,10 @@ class _Known:
         launched: dict[str, float] = {}
         gone: dict[str, float] = {}
         expires: dict[str, float] = {}
+        pools: dict[str, str] = {}
         for entry in entries:
             for claim in entry.claims if entry.kind != "disruption" else ():
+                pools[claim] = entry.pool
                 size = prices.of_entry(entry)
                 if size is not None:
                     sizes[claim] = size
@@ -252,6 +269,7 @@ class _Known:
             launched=launched,
             gone=gone,
             expires=expires,
+            pools=pools,
             moved=frozenset(claim for entry in done for claim in entry.claims),
         )
 
@@ -270,13 +288,15 @@ class _Known:
             return since, min(self.until, self.expires.get(claim, self.until))
         return since, self.gone.get(claim, self.until)
 
-    def credit(self, entry: Entry, number: int) -> Credit:
-        """The credit of a move when it begins. A move that was called off, or is under way, is charged with what was
-        launched for it."""
-        taken = entry.claims if entry.outcome == "done" else ()
-        usual, (before, after) = self._usual(entry.pool), _promised(entry)
-        credit = Credit(move=entry, number=number, ends=self.until, price=before / max(1, len(entry.claims)))
-        ended = entry.ended if entry.ended is not None else self.until
+    def credit(self, move: Entry, part: Entry, number: int) -> Credit:
+        """The credit of a move when it begins, in the pool of that part of it. A move that was called off, or is under
+        way, is charged with what was launched for it."""
+        taken, made = part.claims if move.outcome == "done" else (), part.replacements
+        usual, (before, after) = self._usual(part.pool), _promised(part)
+        price, share = before / max(1, len(part.claims)), len(part.claims) / max(1, len(move.claims)) or 1.0
+        room_of = next((self.pools[claim] for claim in made if claim in self.pools), part.pool)
+        credit = Credit(move=move, part=part, number=number, ends=self.until, room_of=room_of, price=price)
+        ended = move.ended if move.ended is not None else self.until
         for claim in taken:
             size = self.sizes.get(claim, usual)
             price = credit.price if size.dollars is None else size.dollars
@@ -285,13 +305,12 @@ class _Known:
             credit.room = credit.room.plus(size.room)
         if taken:
             credit.ends = max(span.ends for span in credit.gains.values())
-        for claim in entry.replacements if taken else self.launched.keys() & entry.replacements:
+        for claim in made if taken else self.launched.keys() & made:
             size = self.sizes.get(claim, usual)
-            price = after / len(entry.replacements) if size.dollars is None else size.dollars
-            credit.charges[claim] = _Charge(
-                CostSpan(*self.paid(claim, self.launched.get(claim, ended)), -price), size.room
-            )
-            credit.room = credit.room.plus(size.room, -1.0)
+            price = after / len(made) if size.dollars is None else size.dollars * share
+            span = CostSpan(*self.paid(claim, self.launched.get(claim, ended)), -price)
+            credit.charges[claim] = _Charge(span, NOTHING.plus(size.room, share))
+            credit.room = credit.room.plus(size.room, -share)
         return credit
 
 

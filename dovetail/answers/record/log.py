@@ -44,7 +44,7 @@ class Wanted:
             return False
         if self.reason and entry.reason.lower() != self.reason.lower():
             return False
-        if self.pool and entry.pool != self.pool:
+        if self.pool and self.pool not in entry.all_pools:
             return False
         pods = {part for name in entry.pod_names for part in (name, name.partition("/")[2])}
         return not self.pod or self.pod in pods
@@ -69,7 +69,8 @@ def log_from(cluster: str, wanted: Wanted, found: Entries, now: float, fleet: Sn
     period = wanted.period
     dollars = with_dollars(found.entries, min(period.until or now, now), fleet)
     entries = tuple(entry for entry in dollars if wanted.takes(entry))
-    moved = sum(entry.pods for entry in entries if entry.kind == "disruption" and entry.outcome == "done")
+    moves = [entry for entry in entries if entry.kind == "disruption" and entry.outcome == "done"]
+    moved = sum(part.pods for entry in moves for part in entry.by_pool() if wanted.pool in ("", part.pool))
     if moved and not wanted.pod:
         notes.append(_moves(moved, wanted.pool, fleet, partial=found.cut or bool(found.forgotten)))
     return LogAnswer(
@@ -115,7 +116,7 @@ def _row(entry: Entry) -> Iterator[str]:
     yield "" if entry.ended is None else duration_text(round(entry.ended - entry.began))
     yield entry.kind
     yield f"{entry.reason} by {entry.asked_by}" if entry.asked_by else entry.reason
-    yield entry.pool
+    yield ", ".join(entry.all_pools)
     yield _nodes(entry)
     yield str(entry.pods) if entry.kind == "disruption" else ""
     yield "" if not entry.saved else f"{'−' if entry.saved > 0 else '+'}{abs(entry.saved):.4f}"

@@ -67,5 +67,4 @@ def _seconds(entries: Iterable[Entry]) -> Known:
 
 def _names(entry: Entry) -> Iterator[str]:
     yield EVERY
-    if entry.pool:
-        yield entry.pool
+    yield from filter(None, entry.all_pools)

@@ -107,7 +107,7 @@ def savings_from(
         entries = distinct((*found.entries, *found.ends))
         bill = None if fleet is None else bill_of(entries, fleet, period.since, until)
         ledger = ledger_of(entries, prices, until)
-    dollars = [(credit.move, credit.dollars(period.since, until)) for credit in ledger.credits]
+    dollars = [(credit.part, credit.dollars(period.since, until)) for credit in ledger.credits]
     pools = _Time(found.entries, period.since, until, ledger, bill).pools()
     spans = [span for credit in ledger.credits for span in credit.spans()]
     saved = by_day(spans, period.since, until)
@@ -162,14 +162,14 @@ class _Time:
 
     def pools(self) -> tuple[PoolSavings, ...]:
         """Each pool that entries name or that has had nodes, by name."""
-        moves: dict[str, list[Entry]] = {entry.pool: [] for entry in self.entries if entry.pool}
+        moves: dict[str, list[Entry]] = {pool: [] for entry in self.entries for pool in entry.all_pools if pool}
         moves |= {pool: [] for pool in (self.bill.spans if self.bill is not None else ())}
         for entry in self.entries:
-            if entry.kind == "disruption" and entry.pool:
-                moves[entry.pool].append(entry)
+            for part in entry.by_pool() if entry.kind == "disruption" and entry.pool else ():
+                moves[part.pool].append(part)
         saved: dict[str, float] = {}
         for credit in self.ledger.credits:
-            saved[credit.move.pool] = saved.get(credit.move.pool, 0.0) + credit.dollars(self.since, self.until)
+            saved[credit.pool] = saved.get(credit.pool, 0.0) + credit.dollars(self.since, self.until)
         return tuple(self._pool(pool, moves[pool], saved.get(pool, 0.0)) for pool in sorted(moves))
 
     def _pool(self, pool: str, disruptions: Sequence[Entry], saved: float) -> PoolSavings:
@@ -193,7 +193,10 @@ def with_dollars(entries: Sequence[Entry], until: float, fleet: Snapshot | None 
     prices = NO_PRICES if fleet is None else Prices.of(fleet.catalogues)
     apart = distinct(entries)
     credits = ledger_of(apart, prices, until).credits
-    dollars = {id(credit.move): credit.dollars(0.0, until) for credit in credits if credit.spans()}
+    dollars: dict[int, float] = {}
+    for credit in credits:
+        if credit.spans():
+            dollars[id(credit.move)] = dollars.get(id(credit.move), 0.0) + credit.dollars(0.0, until)
     return tuple(
         replace(entry, saved_dollars=dollars[id(own)]) if id(own) in dollars and entry.saved is not None else entry
         for entry, own in zip(entries, apart, strict=True)
