@@ -3,6 +3,7 @@
 import time
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, Final
 
 import pytest
@@ -20,6 +21,7 @@ from dovetail.answers.serving import duties
 from dovetail.cli.top.questions import SAVINGS_PERIOD
 from dovetail.model.names import (
     CAPACITY_ON_DEMAND,
+    CAPACITY_RESERVED,
     CAPACITY_SPOT,
     CAPACITY_TYPE,
     INSTANCE_TYPE,
@@ -32,7 +34,7 @@ from dovetail.model.reasons.endings import Ending
 from dovetail.model.snapshot import Snapshot
 from dovetail.model.values.time import format_time
 from dovetail.telemetry.metrics.ours.last_day import LastDay
-from testing.disruption_worlds import TYPES, a_pair, a_type, condition
+from testing.disruption_worlds import TYPES, a_pair, a_type, an_offering, condition
 
 HOUR: Final = 3600.0
 KINDS: Final = (*TYPES, a_type("dear", 4, 0.3))
@@ -390,6 +392,33 @@ def test_a_node_that_fell_back_from_its_reservation_is_billed_from_then_on(stand
     one = found(10 * HOUR, nodes=replace(fleet(), claims={"web-1": claim})) if stands else found(10 * HOUR, ended)
 
     assert one.total.bill == pytest.approx(0.4 * (4 if stands else 2))
+
+
+@pytest.mark.parametrize("stands", [True, False])
+@pytest.mark.parametrize("as_replacement", [True, False])
+def test_a_node_that_fell_back_from_its_reservation_is_set_against_what_was_saved_from_then_on(
+    stands: bool, as_replacement: bool
+) -> None:
+    """As in the bill: it was launched for nothing, and has cost the price on demand since."""
+    claim = replace(a_pair("n", "m4", "web").claim, name="web-2", created=60.0, conditions=(condition(LAUNCHED, 60.0),))
+    labels = {**claim.labels, ZONE: "z1", CAPACITY_TYPE: CAPACITY_ON_DEMAND}
+    claim = replace(claim, labels=labels, annotations={ON_DEMAND_SINCE: format_time(6 * HOUR)})
+    kind = a_type("m4", 4, 0.2)
+    reserved = replace(kind, offerings=(*kind.offerings, an_offering("z1", CAPACITY_RESERVED, 1e-8)))
+    nodes = replace(fleet(*[SimpleNamespace(claim=claim)] * stands), catalogues={"web": Catalogue(types=(reserved,))})
+    came = replace(a_launch(60.0, "web-2"), capacity_type=CAPACITY_RESERVED)
+    left = an_end(10 * HOUR, "web-2", launched=60.0, instance_gone=10 * HOUR, on_demand_since=6 * HOUR)
+    move = a_move(0.0, "web-1", "m4", *["web-2"] * as_replacement)
+
+    entries = (move, an_end(0.0, "web-1"), came, *[left] * (not stands))
+    one = found(10 * HOUR, *entries, nodes=nodes)
+    [logged, *_] = log_from(
+        "demo", Wanted(period=Period(since=0.0)), Entries(entries=entries), 10 * HOUR, nodes
+    ).entries
+
+    assert one.total.bill == pytest.approx(0.2 * (1 / 60 + 4))
+    assert one.total.saved == pytest.approx(0.2 * (10 - 1 / 60) - 0.2 * 4)
+    assert logged.saved_dollars == pytest.approx(one.total.saved)
 
 
 def test_a_node_whose_termination_was_ended_by_a_person_is_billed_while_its_claim_is_there() -> None:

@@ -23,10 +23,10 @@ from dovetail.adapters.simulator.cloud.instances import InstanceRow
 from dovetail.answers.record.entries import Entry as RecordEntry
 from dovetail.answers.record.ledger import ledger_of
 from dovetail.answers.record.lives import joined
-from dovetail.answers.record.prices import Prices
 from dovetail.model import names
 from dovetail.model.pods import Expression
 from dovetail.model.pools import Catalogue, InstanceType, Offering
+from dovetail.model.snapshot import Snapshot
 from dovetail.model.values.time import parse_time
 from testing.stage.stage import Stage, node_class, node_pool
 
@@ -187,7 +187,7 @@ def by_the_cloud(stage: Stage, moves: list[Entry], ends: list[Entry], until: flo
         for move in moves
         if middle(move["began"]) <= until
     ]
-    ledger = ledger_of(joined([*done, *made, *gone]), Prices.of({POOL: sold()}), until)
+    ledger = ledger_of(joined([*done, *made, *gone]), Snapshot(now=until, catalogues={POOL: sold()}), until)
     return sum(credit.dollars(0.0, until) for credit in ledger.credits)
 
 

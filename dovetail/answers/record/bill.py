@@ -46,7 +46,7 @@ def bill_of(entries: Sequence[Entry], snapshot: Snapshot, since: float, until: f
     prices = Prices.of(snapshot.catalogues)
     launches = {claim: entry for entry in entries if entry.kind == "launch" for claim in entry.claims}
     ends = {claim: entry for entry in entries if entry.kind == "termination" for claim in entry.claims}
-    standing = {name: claim for name, claim in snapshot.claims.items() if not _ends(ends.get(name), claim)}
+    standing = standing_of(entries, snapshot)
     spans: dict[str, list[CostSpan]] = {}
     others = {*launches, *ends} - standing.keys()
     unpriced = sum(_is_lost(launches.get(claim), ends.get(claim)) for claim in others)
@@ -62,11 +62,27 @@ def bill_of(entries: Sequence[Entry], snapshot: Snapshot, since: float, until: f
         if size is None or size.dollars is None or launched is None:
             unpriced += 1
         else:
-            of_pool = spans.setdefault(pool, [])
-            if paid is not None:
-                of_pool.append(CostSpan(launched, paid, 0.0))  # as catalogues count what is reserved
-            of_pool.append(CostSpan(max(launched, paid or 0.0), ended, size.dollars))
+            spans.setdefault(pool, []).extend(costs_of(launched, paid, ended, size.dollars))
     return Bill({pool: tuple(found) for pool, found in spans.items()}, unpriced)
+
+
+def standing_of(entries: Iterable[Entry], snapshot: Snapshot) -> dict[str, NodeClaim]:
+    """The claims of now whose end is not in these entries."""
+    ends = {claim: entry for entry in entries if entry.kind == "termination" for claim in entry.claims}
+    return {name: claim for name, claim in snapshot.claims.items() if not _ends(ends.get(name), claim)}
+
+
+def on_demand_since(claim: NodeClaim) -> float | None:
+    """When its reservation ceased to cover the instance (AWS-147); None if that has not happened."""
+    return time_or_none(claim.annotations.get(names.ON_DEMAND_SINCE, ""))
+
+
+def costs_of(begins: float, paid: float | None, ends: float, rate: float) -> tuple[CostSpan, ...]:
+    """What a node costs in a time. Until `paid`, if its reservation ceased to cover it then, that is nothing, as
+    catalogues count what is reserved."""
+    if paid is None or paid <= begins:
+        return (CostSpan(begins, ends, rate),)
+    return CostSpan(begins, min(paid, ends), 0.0), CostSpan(min(paid, ends), ends, rate)
 
 
 _WITHOUT_INSTANCE: Final = ("no_capacity", "class_not_ready", "timed_out")  # outcomes of launches
@@ -91,8 +107,8 @@ def _standing(claims: Mapping[str, NodeClaim], prices: Prices, until: float) -> 
         launched = claim.condition(names.LAUNCHED)
         if launched is not None and launched.status == "True":
             pool = claim.labels.get(names.NODE_POOL, "")
-            paid = time_or_none(claim.annotations.get(names.ON_DEMAND_SINCE, ""))
-            yield pool, name, prices.of_claim(claim), (launched.changed or claim.created, paid, until)
+            spent = launched.changed or claim.created, on_demand_since(claim), until
+            yield pool, name, prices.of_claim(claim), spent
 
 
 def _is_lost(launch: Entry | None, end: Entry | None) -> bool:

@@ -15,11 +15,12 @@ from dataclasses import dataclass, field, replace
 from heapq import heappop, heappush
 from typing import Final
 
-from dovetail.answers.record.bill import DAY, CostSpan
+from dovetail.answers.record.bill import DAY, CostSpan, costs_of, on_demand_since, standing_of
 from dovetail.answers.record.entries import Entry
 from dovetail.answers.record.prices import NOTHING, PricedSize, Prices, Room
 from dovetail.model.reasons.disruption_reasons import DisruptionReason
 from dovetail.model.reasons.endings import Ending
+from dovetail.model.snapshot import Snapshot
 
 _CONSOLIDATED: Final = frozenset({DisruptionReason.EMPTY.value, DisruptionReason.UNDERUTILIZED.value})
 _ONE: Final = PricedSize(None, 1.0, 1.0)
@@ -36,7 +37,7 @@ _LOST: Final = frozenset(
 class _Charge:
     """A node that exists only because of a move, or that share of one. It is paid for until it has ended."""
 
-    span: CostSpan
+    spans: tuple[CostSpan, ...]
     room: Room
 
 
@@ -63,7 +64,7 @@ class Credit:
 
     def spans(self) -> tuple[CostSpan, ...]:
         """What it gained and what it paid, by spans of time; their sum is what it has saved."""
-        found = (*self.gains.values(), *(charge.span for charge in self.charges.values()))
+        found = (*self.gains.values(), *(span for charge in self.charges.values() for span in charge.spans))
         return tuple(span if span.ends <= self.ends else replace(span, ends=self.ends) for span in found)
 
     def dollars(self, since: float, until: float) -> float:
@@ -73,7 +74,7 @@ class Credit:
     def set_against(self, since: float, until: float) -> float:
         """Dollars of nodes launched later into its room; that they would have found it is an estimate."""
         made, ends = self.move.replacements, self.ends
-        later = [charge.span for claim, charge in self.charges.items() if claim not in made]
+        later = [span for claim, charge in self.charges.items() if claim not in made for span in charge.spans]
         return -sum(replace(span, ends=min(span.ends, ends)).dollars(since, until) for span in later)
 
 
@@ -86,10 +87,10 @@ class Ledger:
     back: Mapping[str, int]
 
 
-def ledger_of(entries: Sequence[Entry], prices: Prices, until: float) -> Ledger:
+def ledger_of(entries: Sequence[Entry], fleet: Snapshot | None, until: float) -> Ledger:
     """The ledger of everything that began within a time, seen from the end of that time. `entries`: distinct
-    (lives.py), so that a name stands for one node."""
-    missing = _Missing(_Known.of(entries, prices, until))
+    (lives.py), so that a name stands for one node. `fleet`: today's prices and nodes, if they are known."""
+    missing = _Missing(_Known.of(entries, fleet or Snapshot(now=until), until))
     for at, kind, event in sorted(_events(entries, missing.known), key=lambda each: each[:2]):
         if kind == _LEAVES:
             missing.leave(at, event)
@@ -199,8 +200,8 @@ class _Missing:
     def _charge(self, credit: Credit, entry: Entry, size: PricedSize, share: float) -> None:
         [claim] = entry.claims
         price = credit.price if size.dollars is None else size.dollars
-        span = CostSpan(*self.known.paid(claim, entry.began), -price * share)
-        credit.charges[claim] = _Charge(span, NOTHING.plus(size.room, share))
+        spans = self.known.costs(claim, entry.began, -price * share)
+        credit.charges[claim] = _Charge(spans, NOTHING.plus(size.room, share))
         self._charged.setdefault(claim, []).append(credit)
         self._add(credit, NOTHING.plus(size.room, -share))
 
@@ -225,7 +226,6 @@ class _Known:
     """What the record holds of each claim: its size, when it was launched, when its instance ended, when it would have
     expired, and whether a move took it."""
 
-    prices: Prices
     until: float
     usual: Mapping[str, PricedSize]  # by pool, for types that are no longer known
     sizes: Mapping[str, PricedSize]
@@ -233,17 +233,20 @@ class _Known:
     launched: Mapping[str, float]
     gone: Mapping[str, float]
     expires: Mapping[str, float]
+    on_demand: Mapping[str, float]  # since when nodes that a reservation had covered are paid for
     pools: Mapping[str, str]
     moved: frozenset[str]
 
     @classmethod
-    def of(cls, entries: Sequence[Entry], prices: Prices, until: float) -> "_Known":
+    def of(cls, entries: Sequence[Entry], fleet: Snapshot, until: float) -> "_Known":
+        prices = Prices.of(fleet.catalogues)
         sizes: dict[str, PricedSize] = {}
         usual: dict[str, PricedSize] = {}
         spot: dict[str, tuple[str, str]] = {}
         launched: dict[str, float] = {}
         gone: dict[str, float] = {}
         expires: dict[str, float] = {}
+        on_demand: dict[str, float] = {}
         pools: dict[str, str] = {}
         for entry in entries:
             for claim in entry.claims if entry.kind != "disruption" else ():
@@ -259,9 +262,13 @@ class _Known:
                 else:
                     gone[claim] = _gone(entry, until)
                     expires |= {claim: entry.expires} if entry.expires is not None else {}
+                    on_demand |= {claim: entry.on_demand_since} if entry.on_demand_since is not None else {}
+        for claim, standing in standing_of(entries, fleet).items():
+            since, size = on_demand_since(standing), prices.of_claim(standing)
+            if since is not None and size is not None:  # it was launched at another price
+                on_demand[claim], sizes[claim] = since, size
         done = (entry for entry in entries if entry.kind == "disruption" and entry.outcome == "done")
         return cls(
-            prices=prices,
             until=until,
             usual=usual,
             sizes=sizes,
@@ -269,24 +276,24 @@ class _Known:
             launched=launched,
             gone=gone,
             expires=expires,
+            on_demand=on_demand,
             pools=pools,
             moved=frozenset(claim for entry in done for claim in entry.claims),
         )
 
     def size(self, entry: Entry) -> PricedSize:
         """The size of what was launched."""
-        return self.prices.of_entry(entry) or self._usual(entry.pool)
+        return self.sizes.get(entry.claims[0]) or self._usual(entry.pool)
 
     def _usual(self, pool: str) -> PricedSize:
         """The usual size of a node of the pool; if nothing is known, all nodes count the same."""
         return self.usual.get(pool, _ONE)
 
-    def paid(self, claim: str, since: float) -> tuple[float, float]:
-        """The time for which the node is paid for because of a move. A node that a later move took counts until it
-        would have expired, because the later move's saving is counted too."""
-        if claim in self.moved:
-            return since, min(self.until, self.expires.get(claim, self.until))
-        return since, self.gone.get(claim, self.until)
+    def costs(self, claim: str, since: float, rate: float) -> tuple[CostSpan, ...]:
+        """What is paid for the node because of a move. A node that a later move took counts until it would have
+        expired, because the later move's saving is counted too."""
+        ends = self.expires if claim in self.moved else self.gone
+        return costs_of(since, self.on_demand.get(claim), min(self.until, ends.get(claim, self.until)), rate)
 
     def credit(self, move: Entry, part: Entry, number: int) -> Credit:
         """The credit of a move when it begins, in the pool of that part of it. A move that was called off, or is under
@@ -308,8 +315,8 @@ class _Known:
         for claim in made if taken else self.launched.keys() & made:
             size = self.sizes.get(claim, usual)
             price = after / len(made) if size.dollars is None else size.dollars * share
-            span = CostSpan(*self.paid(claim, self.launched.get(claim, ended)), -price)
-            credit.charges[claim] = _Charge(span, NOTHING.plus(size.room, share))
+            spans = self.costs(claim, self.launched.get(claim, ended), -price)
+            credit.charges[claim] = _Charge(spans, NOTHING.plus(size.room, share))
             credit.room = credit.room.plus(size.room, -share)
         return credit
 

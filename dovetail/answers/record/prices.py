@@ -87,6 +87,3 @@ class Prices:
     def of_claim(self, claim: NodeClaim) -> PricedSize | None:
         kept = [claim.labels.get(key, "") for key in (names.INSTANCE_TYPE, names.ZONE, names.CAPACITY_TYPE)]
         return self.size(claim.labels.get(names.NODE_POOL, ""), *kept)
-
-
-NO_PRICES: Final = Prices({})

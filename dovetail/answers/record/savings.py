@@ -13,7 +13,6 @@ from dovetail.answers.record.bill import Bill, bill_of, by_day
 from dovetail.answers.record.entries import Entries, Entry, Period
 from dovetail.answers.record.ledger import Ledger, ledger_of
 from dovetail.answers.record.lives import distinct
-from dovetail.answers.record.prices import NO_PRICES, Prices
 from dovetail.answers.record.whose import COLUMNS as NAMESPACE_COLUMNS
 from dovetail.answers.record.whose import UNKNOWN_NOTE, NamespaceSavings, by_namespace, dollars_text, namespace_rows
 from dovetail.answers.shown.screen import Screen
@@ -102,11 +101,10 @@ def savings_from(
 ) -> SavingsAnswer:
     """The savings from entries that have been read. `fleet`: today's nodes with their prices; None if not known."""
     until = min(period.until or now, now)
-    prices = NO_PRICES if fleet is None else Prices.of(fleet.catalogues)
     with uncollected():
         entries = distinct((*found.entries, *found.ends))
         bill = None if fleet is None else bill_of(entries, fleet, period.since, until)
-        ledger = ledger_of(entries, prices, until)
+        ledger = ledger_of(entries, fleet, until)
     dollars = [(credit.part, credit.dollars(period.since, until)) for credit in ledger.credits]
     pools = _Time(found.entries, period.since, until, ledger, bill).pools()
     spans = [span for credit in ledger.credits for span in credit.spans()]
@@ -190,9 +188,8 @@ class _Time:
 
 def with_dollars(entries: Sequence[Entry], until: float, fleet: Snapshot | None = None) -> tuple[Entry, ...]:
     """The same entries; each finished disruption with what it has saved, or cost, until then."""
-    prices = NO_PRICES if fleet is None else Prices.of(fleet.catalogues)
     apart = distinct(entries)
-    credits = ledger_of(apart, prices, until).credits
+    credits = ledger_of(apart, fleet, until).credits
     dollars: dict[int, float] = {}
     for credit in credits:
         if credit.spans():
