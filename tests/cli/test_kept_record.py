@@ -18,8 +18,12 @@ from dovetail.answers.failures import CommandFailed
 from dovetail.answers.record import history, kept
 from dovetail.answers.record.entries import Entries, Entry, Period, moment_text
 from dovetail.answers.record.kept import HOUR, Archive, keep_up, read_whole
+from dovetail.answers.record.log import Wanted, log_from
+from dovetail.answers.record.savings import savings_from
+from dovetail.answers.record.trend import Trend
 from dovetail.answers.serving import duties as serving
 from dovetail.messages.workflow_types import TERMINATE_NODE
+from dovetail.model.snapshot import Snapshot
 from dovetail.model.values.time import utc_moment
 from dovetail.settings.settings import SettingsError, read_settings
 from tests.cli.test_savings import DISRUPTION, LAUNCH
@@ -230,13 +234,47 @@ async def test_an_hour_that_cannot_be_read_is_said_to_be_missing(
     assert (found.entries, found.forgotten) == ((), 1)
 
 
-async def test_a_day_with_more_than_can_be_read_is_not_kept_in_part(
+async def test_of_a_day_with_more_than_can_be_read_at_once_each_hour_is_kept_by_itself(
     archive: Archive, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """An hour that has more than that is never kept in part."""
     monkeypatch.setattr(kept, "MOST_AT_ONCE", 1)
-    Temporal(monkeypatch, ended(1.5, "demo/a"), ended(1.6, "demo/b"), retention=4 * HOUR)
-    await keep_up(CLIENT, archive, START + 3 * HOUR)
-    assert START + HOUR not in await archive.hours()
+    entries = [ended(0.5, "demo/a"), ended(1.5, "demo/b"), ended(1.6, "demo/c"), ended(2.5, "demo/d")]
+    Temporal(monkeypatch, *entries, retention=9 * HOUR)
+
+    await keep_up(CLIENT, archive, START + 4 * HOUR)
+
+    hours = await archive.hours()
+    assert {START, START + 2 * HOUR} <= hours and START + HOUR not in hours
+    assert [each.workflow for each in (await archive.read(hours)).entries] == ["demo/a", "demo/d"]
+
+
+@pytest.mark.parametrize("gap", [0, 1, 2, 3])
+async def test_hours_that_are_neither_kept_nor_in_temporal_any_more_are_said_to_be_missing(
+    archive: Archive, monkeypatch: pytest.MonkeyPatch, gap: int
+) -> None:
+    """Of the time that is asked for, and since the first hour that was kept: what was before that nobody knows."""
+    for hour in {-2, 0, 1, 2, 3} - {gap}:
+        await archive.put(START + hour * HOUR, [ended(hour + 0.5, f"demo/{hour}")])
+    lost = ended(gap + 0.5, f"demo/{gap}")
+    period = Period(since=START, until=START + 4 * HOUR)
+
+    async def answers(*entries: Entry, retention: float) -> tuple[Any, Any, Any]:
+        Temporal(monkeypatch, *entries, retention=retention)
+        found, now = await read_whole(CLIENT, archive, period), START + 4.0 * HOUR
+        trend = Trend()
+        trend.fill(found, Snapshot(now=now))
+        wanted = Wanted(period=period)
+        return savings_from("demo", period, found, now), log_from("demo", wanted, found, now), trend.answer(now)
+
+    has = await answers(lost, retention=math.inf)
+    lacks = await answers(retention=72.0 * HOUR)
+
+    words = "1 hour of that time was not kept before Temporal forgot it: what happened in it is not counted"
+    assert [words in each.notes for each in (*has[:2], *lacks[:2])] == [False, False, True, True]
+    assert (has[0].partial, lacks[0].partial, has[0].total.moves, lacks[0].total.moves) == (False, True, 4, 3)
+    assert (has[2].partial, lacks[2].partial) == (False, True) and "at least" in lacks[0].head[1]
+    assert "at least" in lacks[1].notes[-1] and "at least" not in has[1].notes[-1]
 
 
 async def test_the_history_of_a_node_that_temporal_has_forgotten_is_told_from_what_was_kept(

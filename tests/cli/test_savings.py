@@ -131,7 +131,7 @@ def test_a_sum_of_what_could_be_read_says_that_it_is_one() -> None:
         for cut in (False, True)
     )
 
-    least = "at least $2.00 saved: the oldest workflows of that time were not read"
+    least = "at least $2.00 saved: not every workflow of that time was read"
     assert (whole.partial, part.partial) == (False, True)
     assert savings_text(part).splitlines()[1] == savings_markdown(part).splitlines()[0] == least
     assert "at least" not in savings_text(whole) + savings_markdown(whole)

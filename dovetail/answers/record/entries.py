@@ -16,7 +16,7 @@ from temporalio.converter import PayloadConverter
 from dovetail.answers.failures import NotUnderstood
 from dovetail.answers.record.decoding import failure_text, typed
 from dovetail.answers.record.facts import Run, run_of
-from dovetail.answers.wording import seconds_of
+from dovetail.answers.wording import plural, seconds_of
 from dovetail.messages.inputs import ClaimInput, DisruptInput
 from dovetail.messages.outcomes import DisruptionRecord, LaunchOutcome, TerminationOutcome
 from dovetail.messages.plans import Share, name_of
@@ -131,12 +131,23 @@ class Period:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entries:
     """The entries in order. `cut`: there are more; `forgotten`: histories that the retention has deleted meanwhile;
-    `ends`: terminations that began before the period or after it, of nodes that lived in it."""
+    `missing_hours`: how many were not kept before Temporal forgot them; `ends`: terminations that began before the
+    period or after it, of nodes that lived in it."""
 
     entries: tuple[Entry, ...]
     ends: tuple[Entry, ...] = ()
     cut: bool = False
     forgotten: int = 0
+    missing_hours: int = 0
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What of it was not read, for people."""
+        hours = plural(self.missing_hours, "hour")
+        them = "it: what happened in it" if self.missing_hours == 1 else "them: what happened in them"
+        was = "was" if self.missing_hours == 1 else "were"
+        lacks = f"{hours} of that time {was} not kept before Temporal forgot {them} is not counted"
+        return (*["there is more: ask for a shorter time"] * self.cut, *[lacks] * bool(self.missing_hours))
 
 
 def period_of(since: str, until: str, now: float) -> Period:

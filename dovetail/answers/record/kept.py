@@ -10,8 +10,9 @@ import asyncio
 import gzip
 import logging
 import re
+import time
 import zlib
-from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
@@ -45,7 +46,7 @@ HOUR: Final = 3600
 SETTLE_SECONDS: Final = 600.0  # after the end of an hour, until the visibility list has all of it
 LONGEST_BACK: Final = 90 * 86400.0  # how far back missing hours are looked for
 SHORT_BACK: Final = 3 * 86400.0  # if Temporal does not say how long it keeps
-MOST_AT_ONCE: Final = 20_000  # workflows of one day; above that the day is left for a person to look at
+MOST_AT_ONCE: Final = 20_000  # workflows; of a day that has more each hour is read by itself
 _GZIP: Final = zlib.MAX_WBITS | 16  # of one object in one piece, which gzip's own reader takes apart
 _HOUR: Final = re.compile(r"(\d{4}-\d\d-\d\d)/(\d\d)\.json\.gz\Z")  # the end of its object's name
 _RUNNING: Final = "ExecutionStatus = 'Running'"
@@ -109,22 +110,23 @@ async def keep_up(client: Client, archive: Archive, now: float) -> int:
     returns how many."""
     kept = await archive.hours()
     last = int((now - SETTLE_SECONDS) // HOUR) * HOUR  # this hour is not over, or not settled
-    first = int((now - await _reach(client)) // HOUR + 1) * HOUR
+    first = int((now - min(await _reach(client), LONGEST_BACK)) // HOUR + 1) * HOUR
     known = await archive.outdated(hour for hour in range(first, last, HOUR) if hour in kept)
     wanted = [hour for hour in range(first, last, HOUR) if hour not in kept or hour in known]
-    for day in _by_day(wanted):
-        await _keep_day(client, archive, day, known)
-    return len(wanted)
+    return sum([await _keep(client, archive, day, known) for day in _by_day(wanted)])
 
 
-async def _keep_day(client: Client, archive: Archive, hours: list[int], known: Mapping[int, Entries]) -> None:
-    """`known`: what is kept of these hours, of which Temporal may have forgotten a part."""
+async def _keep(client: Client, archive: Archive, hours: list[int], known: Mapping[int, Entries]) -> int:
+    """Write hours of one day; returns how many. `known`: what is kept of them, of which Temporal may have forgotten a
+    part."""
     since, until = moment_text(hours[0]), moment_text(hours[-1] + HOUR)
     within = f"CloseTime >= '{since}' AND CloseTime < '{until}'"
     found = await read_matching(client, archive.cluster, within, MOST_AT_ONCE)
+    if found.cut and len(hours) > 1:
+        return sum([await _keep(client, archive, [hour], known) for hour in hours])
     if found.cut:
         _log.error("the record of %s to %s was not saved: it has more than %d workflows", since, until, MOST_AT_ONCE)
-        return
+        return 0
     by_hour = {hour: {(e.workflow, e.run): e for e in known[hour].entries} if hour in known else {} for hour in hours}
     for entry in found.entries:
         hour = int((entry.ended or 0.0) // HOUR) * HOUR
@@ -133,15 +135,18 @@ async def _keep_day(client: Client, archive: Archive, hours: list[int], known: M
     for number, (hour, entries) in enumerate(sorted(by_hour.items())):
         forgotten = known[hour].forgotten if hour in known else 0 if number else found.forgotten
         await archive.put(hour, entries.values(), forgotten)
+    return len(hours)
 
 
 async def read_whole(client: Client, archive: Archive, period: Period, most: int = MOST) -> Entries:
     """Everything of that period: kept hours from the archive, the rest from Temporal."""
     first = int(period.since // HOUR) * HOUR
-    kept = sorted(hour for hour in await archive.hours() if hour >= first)
-    open_from = _first_gap(kept, first)
+    hours = await archive.hours()
+    kept = sorted(hour for hour in hours if hour >= first)
+    open_from = _first_gap(hours, first)
     beyond = f"CloseTime >= '{moment_text(open_from)}'"
-    old, running, ended = await asyncio.gather(
+    missing, old, running, ended = await asyncio.gather(
+        _missing(client, hours, open_from, period),
         archive.read(kept),
         read_matching(client, archive.cluster, f"{period.query} AND {_RUNNING}", most),
         read_matching(client, archive.cluster, f"{period.query} AND {beyond}", most),
@@ -154,6 +159,7 @@ async def read_whole(client: Client, archive: Archive, period: Period, most: int
         entries=tuple(found.values()),
         cut=running.cut or ended.cut,
         forgotten=old.forgotten + running.forgotten + ended.forgotten,
+        missing_hours=missing,
     )
     return _in_order(whole, period)
 
@@ -199,15 +205,22 @@ async def kept_about(archive: Archive, name: str, now: float) -> tuple[Entry, ..
     )
 
 
-def _first_gap(kept: Sequence[int], first: int) -> int:
+def _first_gap(hours: frozenset[int], first: int) -> int:
     """The moment from which Temporal must be asked. It has nothing from before the first kept hour, because its oldest
     hour was kept first."""
-    hour = kept[0] if kept else first
-    for each in kept:
-        if each != hour:
-            break
+    hour = max(first, min(hours, default=first))
+    while hour in hours:
         hour += HOUR
     return hour
+
+
+async def _missing(client: Client, hours: frozenset[int], open_from: int, period: Period) -> int:
+    """How many hours of the period were not kept before Temporal forgot them; none if nothing has been kept yet."""
+    now = time.time()
+    last = int(min(now - SETTLE_SECONDS, now if period.until is None else period.until) // HOUR) * HOUR
+    gaps = [hour for hour in range(open_from, last, HOUR) if hour not in hours] if hours else []
+    oldest = now - await _reach(client) if gaps else now
+    return sum(hour < oldest for hour in gaps)
 
 
 async def _reach(client: Client) -> float:
@@ -219,7 +232,7 @@ async def _reach(client: Client) -> float:
         _log.warning("cannot read how long Temporal keeps ended workflows: %s", error)
         return SHORT_BACK
     seconds = float(found.config.workflow_execution_retention_ttl.ToSeconds())
-    return min(seconds or SHORT_BACK, LONGEST_BACK)
+    return seconds or SHORT_BACK
 
 
 def _by_day(hours: list[int]) -> list[list[int]]:

@@ -61,9 +61,7 @@ class LogAnswer:
 
 def log_from(cluster: str, wanted: Wanted, found: Entries, now: float, fleet: Snapshot | None = None) -> LogAnswer:
     """The log from entries that have been read. `fleet`: gives the prices of what was launched."""
-    notes = []
-    if found.cut:
-        notes.append("there is more: ask for a shorter time")
+    notes = [*found.notes]
     if found.forgotten:
         notes.append(f"{plural(found.forgotten, 'workflow')} ended so long ago that Temporal has no history of it")
     period = wanted.period
@@ -72,7 +70,9 @@ def log_from(cluster: str, wanted: Wanted, found: Entries, now: float, fleet: Sn
     moves = [entry for entry in entries if entry.kind == "disruption" and entry.outcome == "done"]
     moved = sum(part.pods for entry in moves for part in entry.by_pool() if wanted.pool in ("", part.pool))
     if moved and not wanted.pod:
-        notes.append(_moves(moved, wanted.pool, fleet, partial=found.cut or bool(found.forgotten)))
+        notes.append(
+            _moves(moved, wanted.pool, fleet, partial=found.cut or bool(found.forgotten or found.missing_hours))
+        )
     return LogAnswer(
         cluster=cluster,
         since=format_time(period.since),

@@ -92,7 +92,7 @@ class SavingsAnswer:
     def head(self) -> tuple[str, ...]:
         """The line that names the period, what it is compared with, and whether it is complete."""
         head = f"{self.since} to {self.until}, against a time without moves"
-        least = f"at least ${self.total.saved:.2f} saved: the oldest workflows of that time were not read"
+        least = f"at least ${self.total.saved:.2f} saved: not every workflow of that time was read"
         return (head, least) if self.partial else (head,)
 
 
@@ -116,7 +116,7 @@ def savings_from(
         until=format_time(until),
         pools=pools,
         total=_total(pools),
-        partial=found.cut,
+        partial=found.cut or found.missing_hours > 0,
         notes=(*_notes(found, bill), *_how_sure(sum(c.set_against(period.since, until) for c in ledger.credits))),
         days=tuple(
             DaySavings(day=day, bill=None if bill is None else costs.get(day, 0.0), saved=saved.get(day, 0.0))
@@ -127,8 +127,7 @@ def savings_from(
 
 
 def _notes(found: Entries, bill: Bill | None) -> Iterator[str]:
-    if found.cut:
-        yield "there is more: ask for a shorter time"
+    yield from found.notes
     if found.forgotten:
         yield f"{plural(found.forgotten, 'workflow')} of that time cannot be read and is not counted"
     if bill is None:

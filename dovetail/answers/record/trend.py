@@ -56,7 +56,8 @@ class Trend:
         """The day before the first look, from the record."""
         first = self._seen[0].at if self._seen else fleet.now
         bill = bill_of(distinct((*found.entries, *found.ends)), fleet, fleet.now - DAY, fleet.now)
-        self._before, self.partial, self.is_filled = tuple(_points(bill, first)), found.cut, True
+        self._before, self.is_filled = tuple(_points(bill, first)), True
+        self.partial = found.cut or found.missing_hours > 0
 
     def answer(self, now: float) -> TrendAnswer:
         """The points of the last day."""
