@@ -45,6 +45,13 @@ def test_a_pool_goes_by_the_median_of_its_own_moves() -> None:
     assert paces.of("db", replaced=True).seconds == 100.0
 
 
+def test_a_move_of_two_pools_nodes_says_how_long_either_takes() -> None:
+    both = took(40.0, claims=("web-1", "db-1"), pools=("web", "db"))
+
+    assert [paces_of([both]).of(pool, replaced=True).seconds for pool in ("web", "db")] == [40.0, 40.0]
+    assert paces_of([both]).of("db", replaced=True).count == 1
+
+
 def test_what_was_slow_long_ago_is_forgotten() -> None:
     old = [took(900.0, began=float(number)) for number in range(30)]
     new = [took(40.0, began=1000.0 + number) for number in range(MOST_COUNTED)]

@@ -15,7 +15,7 @@ from dovetail.answers.serving.page_files import file_of_page, files_of_page
 from dovetail.answers.shown.documents import document
 from tests.cli.browser import Browser, a_page, seen
 from tests.cli.fleet import Served, serving_by
-from tests.cli.paged import ROLES, UI, VIEWS, a_stream, forwarded, page_of, replying, the_page
+from tests.cli.paged import LOG, ROLES, UI, VIEWS, a_stream, forwarded, page_of, replying, the_page
 from tests.cli.test_status_text import NOW
 from tests.cli.test_troubles import TROUBLE
 
@@ -130,6 +130,19 @@ def test_what_of_dovetail_does_not_work_stands_in_one_line_above_every_view(
         browser.says("document.getElementById('tab-status').click()")
         browser.until("document.querySelectorAll('#map .tile').length")
         seen(browser, f"trouble-{trouble.what[:20].replace(' ', '-')}")
+        assert browser.problems == []
+
+
+@pytest.mark.slow
+def test_a_move_of_two_pools_nodes_leads_to_either(tmp_path: Path) -> None:
+    both = {**LOG["entries"][0], "pool": "web", "pools": ["web", "db", "web"]}
+    with a_page() as browser, page_of(tmp_path, {**the_page(3), "log": {"entries": [both]}}) as address:
+        browser.goes_to(address)
+        browser.until("document.querySelectorAll('#map .tile').length")
+        browser.says("document.getElementById('tab-savings').click()")
+        browser.until("Boolean(document.querySelector('#log tbody a'))")
+        links = "[...document.querySelectorAll('#log tbody a')].map(each => each.hash).join()"
+        assert "#/pool/web,#/pool/db,#/node" in browser.says(links)
         assert browser.problems == []
 
 

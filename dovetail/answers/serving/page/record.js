@@ -44,7 +44,7 @@ export async function showSavings() {
       namespaces(found.namespaces),
       part("Over time", "over-time", line("taken off the price by moves", taken, value => money(value) + "/h", width, true)),
       part("What happened", "log", make("div", { class: "wide" }, table("What happened", [{ name: "began" }, { name: "took", right: true }, { name: "what" }, { name: "reason", text: true }, { name: "pool" }, { name: "nodes", text: true }, { name: "type" }, { name: "pods", right: true }, { name: "$/h", right: true }, { name: "outcome", text: true }],
-        log.entries.slice(-200).reverse().map(each => [when(each.began), each.ended ? span(moment(each.ended) - moment(each.began)) : "", toWorkflow(each.workflow, each.kind), each.reason, toPool(each.pool), some(each.nodes.length ? each.nodes : each.claims, name => toNode(name), 3), each.instanceType, each.pods || "", signed(each.saved), outcome(each)])))));
+        log.entries.slice(-200).reverse().map(each => [when(each.began), each.ended ? span(moment(each.ended) - moment(each.began)) : "", toWorkflow(each.workflow, each.kind), each.reason, some(each.pools?.length ? [...new Set(each.pools)] : [each.pool], toPool, 3), some(each.nodes.length ? each.nodes : each.claims, name => toNode(name), 3), each.instanceType, each.pods || "", signed(each.saved), outcome(each)])))));
   } catch (error) { put("saved", failed(error)); }
 }
 $("since").addEventListener("change", showSavings);
