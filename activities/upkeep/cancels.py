@@ -20,12 +20,11 @@ from dovetail.activities.shared.cancel_authors import called_off_by
 from dovetail.activities.shared.looks.look import Look, Write, earliest
 from dovetail.activities.shared.running_workflows import ANSWER_TIMEOUT
 from dovetail.activities.shared.writes.revisions import revise_claim
-from dovetail.disruption.nodes.resting import read_rest, rest_text
+from dovetail.disruption.nodes.resting import read_rest, rest_by_order
 from dovetail.disruption.nodes.written_requests import cancel_reason, cancelled_by
 from dovetail.messages.workflow_ids import cluster_of
 from dovetail.model import names
 from dovetail.model.nodes import NodeClaim
-from dovetail.model.reasons.disruption_reasons import DisruptionReason
 from dovetail.model.snapshot import Snapshot
 from dovetail.notices.cancels import cancel_too_late, cancelled
 from dovetail.ports.objects import MetadataChange, NodeClaims, Notices
@@ -99,11 +98,9 @@ class CancelUpkeep:
         if names.CANCEL not in claim.annotations or claim.annotations.get(names.OWNER):
             return None
         annotations: dict[str, str | None] = {names.CANCEL: None, names.CANCEL_BY: None}
+        annotations.update({names.REST: rest_by_order(claim, self.now()), names.REST_REASON: why, names.REST_BY: by})
         if names.REPLACE in claim.annotations:  # who calls the replacement off does not ask for it any more
             annotations.update(dict.fromkeys(names.REPLACE_ANNOTATIONS))
-        if read_rest(claim).until <= self.now():
-            annotations[names.REST] = rest_text(claim, self.now(), DisruptionReason.EMPTY, cancelled=True)
-            annotations.update({names.REST_REASON: why, names.REST_BY: by})
         return MetadataChange(annotations=annotations)
 
     async def _too_late(self, claim: NodeClaim) -> None:

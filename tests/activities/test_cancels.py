@@ -17,8 +17,12 @@ from dovetail.activities.shared.looks.look import Look, Write
 from dovetail.activities.shared.looks.snapshots import Snapshots
 from dovetail.activities.upkeep.cancels import CancelUpkeep
 from dovetail.adapters.kubernetes_json.parsing.managers import manager_of_annotation
+from dovetail.disruption.choose import choose
+from dovetail.disruption.decision_snapshot import for_disruption
 from dovetail.disruption.explain import explain_node
-from dovetail.disruption.nodes.resting import CalledOff, called_off, read_rest
+from dovetail.disruption.nodes.resting import CalledOff, called_off, read_rest, rest_text
+from dovetail.disruption.revalidate import Invalid
+from dovetail.disruption.rounds import never
 from dovetail.disruption.settings import DisruptionSettings
 from dovetail.messages.outcomes import Drop, Go
 from dovetail.messages.plans import DisruptionPlan, Target
@@ -28,9 +32,11 @@ from dovetail.model.nodes import Condition, NodeClaim
 from dovetail.model.own.policies import Freeze
 from dovetail.model.reasons.disruption_reasons import WhyNot
 from dovetail.model.snapshot import Snapshot
-from testing.disruption_worlds import a_pair, a_world
+from dovetail.model.values.time import format_time
+from testing.disruption_worlds import NOW, a_pair, a_world
 from testing.fakes import FakeClaims, FakeNotices, World
 from tests.activities.test_disrupting import a_held_plan
+from tests.disruption.second_look import revalidate
 from tests.lifecycle.objects import a_joined_claim
 
 ASKED = {names.CANCEL: "not now"}
@@ -106,11 +112,12 @@ async def test_a_marked_claim_s_disruption_is_told_once_and_answered_when_the_ma
     assert (first.again, found.events) == (None, [])
     assert names.CANCEL in found.claim.annotations
 
-    rested = replace(found.claim, annotations={**ASKED, names.REST: "1300/1/Drifted"})
+    rested = replace(found.claim, annotations={**ASKED, names.REST: "1300/1/Drifted/cancelled"})
     found.world.put(rested)
     await found.look()
 
-    assert dict(found.claim.annotations) == {names.REST: "1300/1/Drifted"}
+    said = {names.REST_REASON: "not now", names.REST_BY: "kubectl-annotate"}
+    assert dict(found.claim.annotations) == {names.REST: "1300/1/Empty/cancelled", **said}
     assert [reason for reason, _ in found.events] == ["DisruptionCancelled"]
 
 
@@ -150,6 +157,32 @@ async def test_a_claim_that_is_being_deleted_is_told_that_it_is_too_late() -> No
     assert found.events == [
         ("DisruptionCancelTooLate", "It is being deleted already: no reason given (by kubectl-annotate)")
     ]
+
+
+@pytest.mark.parametrize("before", ["failed", "cancelled"])
+async def test_a_cancel_is_obeyed_on_a_node_that_rests_from_another_disruption(before: str) -> None:
+    """It has become empty since that one was undone, and an emptiness plan waits for its second look."""
+    pair = a_pair("n1")
+    rests = {names.REST: rest_text(pair.claim, NOW - 60.0, "Drifted", cancelled=before == "cancelled")}
+    claim = replace(pair.claim, annotations={**pair.claim.annotations, **rests, **ASKED})
+    if before == "failed":
+        claim = replace(claim, annotations={**claim.annotations, names.REST: f"{NOW + 1000.0:.0f}/7/Drifted"})
+    plan = choose(a_world([pair]), DisruptionSettings(), never)
+    assert isinstance(plan, DisruptionPlan)
+    found = Answered(claim)
+    found.world.clock = NOW
+
+    await found.look()
+
+    [answered] = found.world.claims.values()
+    off = called_off(answered, NOW)
+    assert names.CANCEL not in answered.annotations
+    assert off == CalledOff(why="not now", by="kubectl-annotate"), "the mark, and the second look of a worker"
+    until = read_rest(answered).until
+    assert until >= read_rest(claim).until and found.events[0][1].endswith(format_time(until))
+    later = for_disruption(a_world([replace(pair, claim=answered)]), {}, frozenset())
+    assert isinstance(revalidate(plan, later, DisruptionSettings()), Invalid)
+    assert not isinstance(choose(later, DisruptionSettings(), never), DisruptionPlan)
 
 
 async def test_a_plan_that_waits_is_dropped_at_once_where_one_of_its_nodes_is_called_off() -> None:

@@ -46,6 +46,16 @@ def rest_text(claim: NodeClaim, now: float, reason: str, *, cancelled: bool) -> 
     return f"{now + rests.pause(count):.0f}/{count}/{reason}{_CANCELLED if cancelled else ''}"
 
 
+def rest_by_order(claim: NodeClaim, now: float) -> str:
+    """The annotation of the rest from every disruption that a person's cancel begins. While a rest after a cancel goes
+    on, as the undone disruption's own, it begins again and grows no longer."""
+    last = read_rest(claim)
+    if last.until <= now or not last.cancelled:
+        return rest_text(claim, now, DisruptionReason.EMPTY, cancelled=True)
+    until = max(last.until, now + AFTER_CANCEL.pause(last.count))
+    return f"{until:.0f}/{last.count}/{DisruptionReason.EMPTY}{_CANCELLED}"
+
+
 def read_rest(claim: NodeClaim) -> Rest:
     """The claim's rest; if none can be read, one that is long over."""
     text = claim.annotations.get(names.REST, "")
