@@ -17,7 +17,7 @@ from dovetail.disruption.methods.drift import DRIFT
 from dovetail.disruption.methods.emptiness import EMPTINESS
 from dovetail.disruption.methods.expiration import EXPIRATION
 from dovetail.disruption.methods.multi_node import MULTI
-from dovetail.disruption.methods.requests import REQUESTS
+from dovetail.disruption.methods.requests import REQUESTS, waits_notice
 from dovetail.disruption.methods.single_node import SINGLE
 from dovetail.disruption.methods.static_drift import STATIC_DRIFT
 from dovetail.disruption.nodes.candidates import Block, Candidate
@@ -26,6 +26,8 @@ from dovetail.disruption.plan import plan_of
 from dovetail.disruption.rounds import Attempt, Method, Round, ShouldStop, run
 from dovetail.disruption.settings import DisruptionSettings
 from dovetail.messages.plans import DisruptionPlan, Refusal
+from dovetail.model import names
+from dovetail.model.nodes import NodeClaim
 from dovetail.model.objects.judging import Unjudged
 from dovetail.model.reasons.disruption_reasons import WhyNot
 from dovetail.model.snapshot import Snapshot
@@ -159,6 +161,14 @@ def screening_notices(round_: Round, eventual: bool) -> Iterator[Notice]:
             yield decision_notice("Node", member.node.name, block.event, block.message)
         if block.event and member.claim is not None:
             yield decision_notice("NodeClaim", member.claim.name, block.event, block.message)
+        if not block.event and member.claim is not None and _awaits_answer(member.claim, block):
+            yield waits_notice(member.claim, block.message)
+
+
+def _awaits_answer(claim: NodeClaim, block: Block) -> bool:
+    """Whether a person has asked for its replacement, and is told of blocks that others need not know."""
+    is_asked = names.REPLACE in claim.annotations and names.CANCEL not in claim.annotations
+    return is_asked and block.why != WhyNot.BEING_DISRUPTED
 
 
 def _is_young(round_: Round, member: Member) -> bool:

@@ -1,5 +1,6 @@
 """`dovetail replace`: what is written where, what is refused before anything is, and for which cluster."""
 
+import time
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -14,6 +15,7 @@ from dovetail.cli.main import OTHER_CLUSTER, main
 from dovetail.cli.orders import compared
 from dovetail.connection.owner import OtherCluster
 from dovetail.model import names
+from dovetail.model.values.time import format_time
 from testbed.simulated_world import SimulatedWorld
 from tests.adapters.simulator.manifests import a_node
 from tests.cli.fleet import the_nodes
@@ -132,3 +134,36 @@ def test_who_asks_learns_what_failed_in_the_pool_and_is_not_held(
     assert typed(world, "n1") == 0
     assert "beware: NodePool default: 2 replacements for Drifted have failed" in capsys.readouterr().out.splitlines()
     assert list(asked_for(world)) == ["claim-n1"]
+
+
+@pytest.mark.parametrize("urgent", [(), ("--now",)])
+def test_a_node_that_rests_after_a_failure_is_asked_for_anew_and_one_after_a_cancel_is_said_to_wait(
+    world: SimulatedWorld, capsys: pytest.CaptureFixture[str], urgent: tuple[str, ...]
+) -> None:
+    until = round(time.time() + 900)
+    for name, text in (("n1", f"{until}/7/Drifted"), ("n2", f"{until}/1/Empty/cancelled")):
+        world.patch("NodeClaim", f"claim-{name}", {"metadata": {"annotations": {names.REST: text}}})
+
+    assert typed(world, "n1", *urgent) == 0
+    assert any("within seconds" in line for line in capsys.readouterr().out.splitlines())
+    assert typed(world, "n2", *urgent) == 0
+    lines = capsys.readouterr().out.splitlines()
+
+    rests = {c["metadata"]["name"]: c["metadata"]["annotations"].get(names.REST) for c in world.objects("NodeClaim")}
+    assert rests == {"claim-n1": None, "claim-n2": f"{until}/1/Empty/cancelled"}
+    held = f"its last disruption was called off, and it rests until {format_time(until)}"
+    assert f"n2: it waits, as {held}; look: dovetail explain node n2" in lines
+    assert not any("within seconds" in line for line in lines)
+    assert list(asked_for(world)) == ["claim-n1", "claim-n2"]
+
+
+def test_a_request_that_a_hook_denies_is_said_to_wait(
+    world: SimulatedWorld, capsys: pytest.CaptureFixture[str]
+) -> None:
+    denied = {"metadata": {"annotations": {f"{names.PRE_DRAIN_HOOK}mesh": "deny: a backup runs"}}}
+    world.patch("NodeClaim", "claim-n1", denied)
+
+    assert typed(world, "n1", "n2", "--now") == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert "n1: it waits, as hook mesh denies it: a backup runs; look: dovetail explain node n1" in lines
+    assert any("within seconds" in line for line in lines), "of n2"

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from dovetail.disruption.choose import Decision, decide
+from dovetail.disruption.decision_snapshot import for_disruption
 from dovetail.disruption.rounds import never
 from dovetail.disruption.settings import DisruptionSettings
 from dovetail.messages.plans import DisruptionPlan
@@ -12,7 +13,7 @@ from dovetail.model import names
 from dovetail.model.objects.workloads import PodDisruptionBudget
 from dovetail.model.pools import Budget
 from dovetail.model.snapshot import Snapshot
-from testing.disruption_worlds import Pair, a_pair, a_pdb, a_pod, a_pool, a_world, condition
+from testing.disruption_worlds import NOW, Pair, a_pair, a_pdb, a_pod, a_pool, a_world, condition
 
 ASKED = {"annotations": {names.REPLACE: "a bad disk", names.REPLACE_BY: "alice"}}
 QUIET: Any = {"consolidate_after": None}
@@ -66,6 +67,19 @@ def test_a_closed_budget_for_drift_holds_it_and_an_event_says_so() -> None:
     [said] = [n for n in found.notices if n.reason == "ReplacementWaits"]
     assert (said.kind, said.name) == ("NodeClaim", "claim-n2")
     assert "no allowance left" in said.message and "a bad disk" in said.message
+
+
+@pytest.mark.parametrize("now", [False, True])
+def test_who_asks_is_told_that_the_node_rests(now: bool) -> None:
+    rests = {names.REST: f"{NOW + 900.0:.0f}/7/Requested", **({names.REPLACE_NOW: "true"} if now else {})}
+    pairs = [a_pair("n1"), a_pair("n2", claim={"annotations": {**ASKED["annotations"], **rests}})]
+    world = for_disruption(a_world(pairs, [a_pod("n1"), a_pod("n2")], pools=[a_pool(**QUIET)]), {}, frozenset())
+    found = decided(world)
+
+    assert taken(found) == []
+    [said] = [n for n in found.notices if n.name == "claim-n2"]
+    assert said.reason == "ReplacementWaits"
+    assert "waits its turn: Node's last replacement failed" in said.message and "(by alice)" in said.message
 
 
 def test_a_cancelled_request_is_left_alone() -> None:

@@ -77,7 +77,8 @@ async def _replace(given: argparse.Namespace, settings: "Settings | None") -> No
             return
         await _warn(objects, claims.values())
         asked = [await _ask(objects, node, claim, given) for node, claim in claims.items()]
-        if not given.wait:
+        all_wait = _say_held(claims)
+        if not given.wait and not all_wait:
             say(f"{_when(given)}; look: dovetail status, dovetail explain node NODE")
         say(target.words)
         if given.wait:
@@ -156,20 +157,47 @@ async def _warn(objects: "ClusterObjects", claims: Iterable["NodeClaim"]) -> Non
             say(f"beware: NodePool {name}: {len(each.failures)} replacements for {each.reason} have failed")
 
 
+def _say_held(claims: Mapping[str, "NodeClaim"]) -> bool:
+    """Say of each that may not leave yet what it waits for; whether that is all of them."""
+    from time import time
+
+    from dovetail.disruption.nodes.resting import read_rest
+    from dovetail.model.values.time import format_time
+    from dovetail.termination.hooks import denial
+
+    held = 0
+    for node, claim in claims.items():
+        rest, hook = read_rest(claim), denial(claim)
+        if rest.cancelled and rest.until > time():
+            why = f"its last disruption was called off, and it rests until {format_time(rest.until)}"
+        elif hook is not None:
+            why = hook.words
+        else:
+            continue
+        held += 1
+        say(f"{node}: it waits, as {why}; look: dovetail explain node {node}")
+    return held == len(claims)
+
+
 async def _ask(
     objects: "ClusterObjects", node: str, claim: "NodeClaim", given: argparse.Namespace
 ) -> ReplacementProgress:
     from dovetail.activities.shared.writes.revisions import revise_claim
     from dovetail.cli.orders.author import person
+    from dovetail.disruption.nodes.resting import read_rest
     from dovetail.model import names
     from dovetail.ports.objects import MetadataChange
 
     who = person()
     urgent = "true" if given.now else None
-    change = MetadataChange(
-        annotations={names.REPLACE: given.reason, names.REPLACE_BY: who or None, names.REPLACE_NOW: urgent}
-    )
-    if await revise_claim(objects.claims, claim, lambda _: change) is None:
+    annotations = {names.REPLACE: given.reason, names.REPLACE_BY: who or None, names.REPLACE_NOW: urgent}
+
+    def change(live: "NodeClaim") -> MetadataChange:
+        """A rest after a failure ends: a person who asks now wants it tried now."""
+        failed = names.REST in live.annotations and not read_rest(live).cancelled
+        return MetadataChange(annotations={**annotations, **({names.REST: None} if failed else {})})
+
+    if await revise_claim(objects.claims, claim, change) is None:
         raise _too_late(node, claim)
     say(f"{node}: asked for on NodeClaim {claim.name}; `dovetail cancel {claim.name} --reason …` takes it back")
     return ReplacementProgress(node=node, claim=claim.name, uid=claim.uid)

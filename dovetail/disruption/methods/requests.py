@@ -20,6 +20,7 @@ from dovetail.disruption.nodes.written_requests import is_asked_for_now, replace
 from dovetail.disruption.plan import first_that_fit
 from dovetail.disruption.rounds import Method, Round
 from dovetail.model import names
+from dovetail.model.nodes import NodeClaim
 from dovetail.model.reasons.disruption_reasons import DisruptionReason, WhyNot
 from dovetail.notices.decisions import decision_notice
 from dovetail.notices.notice import Notice
@@ -62,17 +63,25 @@ def _answers(asked: Sequence[Candidate], found: Found) -> list[Notice]:
     """The answer to the person who asked: that it begins, or what it waits for."""
     begun = {c.name for command in found.commands for c in command.candidates}
     waits = {candidate.name: block.message for candidate, block in found.blocks}
-    return [_answer(each, each.name in begun, waits.get(each.name, "")) for each in asked]
+    return [
+        _begins(each.claim) if each.name in begun else waits_notice(each.claim, waits.get(each.name, ""))
+        for each in asked
+    ]
 
 
-def _answer(candidate: Candidate, begins: bool, waits_for: str) -> Notice:
-    claim = candidate.claim
-    why, who = replace_reason(claim), replace_asked_by(claim)
-    if who:
-        why = f"{why} (by {who})"
-    if begins:
-        return decision_notice("NodeClaim", claim.name, "ReplacementBegins", f"It is being replaced: {why}")
-    message = f"It is to be replaced and waits its turn: {waits_for or 'others go first'} ({why})"
+def _asked(claim: NodeClaim) -> str:
+    """Why, and by whom."""
+    who = replace_asked_by(claim)
+    return f"{replace_reason(claim)} (by {who})" if who else replace_reason(claim)
+
+
+def _begins(claim: NodeClaim) -> Notice:
+    return decision_notice("NodeClaim", claim.name, "ReplacementBegins", f"It is being replaced: {_asked(claim)}")
+
+
+def waits_notice(claim: NodeClaim, waits_for: str) -> Notice:
+    """What a request waits for, whatever holds the node."""
+    message = f"It is to be replaced and waits its turn: {waits_for or 'others go first'} ({_asked(claim)})"
     return decision_notice("NodeClaim", claim.name, "ReplacementWaits", message)
 
 
