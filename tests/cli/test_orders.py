@@ -28,6 +28,11 @@ MOST_MODULES = 450  # about 300 are loaded; with the libraries of a worker they 
 
 SYSTEM = "/api/v1/namespaces/kube-system"
 CLAIM = "/apis/karpenter.sh/v1/nodeclaims/claim-n1"
+OWN_KINDS = {
+    "/apis/dovetail.sh/v1alpha1/disruptionpolicies": "DisruptionPolicy",
+    "/apis/dovetail.sh/v1alpha1/freezes": "Freeze",
+    "/apis/dovetail.sh/v1alpha1/noderollouts": "NodeRollout",
+}
 POOL = "/apis/karpenter.sh/v1/nodepools/default"
 
 
@@ -58,6 +63,13 @@ class ApiServer:
             return 200, self.history
         if path == f"{PREFIX}trend" and self.served:
             return 200, {"cluster": self.served}
+        if (kind := OWN_KINDS.get(path.partition("?")[0])) is not None:
+            return 200, {
+                "kind": f"{kind}List",
+                "apiVersion": "dovetail.sh/v1alpha1",
+                "metadata": {"resourceVersion": "1"},
+                "items": [],
+            }
         found = self.objects.get(path)
         if found is None:
             return 404, {"kind": "Status", "reason": "NotFound", "message": "not found"}
@@ -143,9 +155,11 @@ def test_an_order_loads_what_it_takes_to_write_an_annotation_and_no_more(
 
     assert done.returncode == 0, done.stderr
     loaded = done.stdout.rpartition("loaded:")[2].split()
-    assert {name.partition(".")[0] for name in loaded} & NOT_NEEDED == set()
-    assert READ_BY_NO_ORDER & {name.removeprefix("dovetail.model.") for name in loaded} == set()
-    assert "dovetail.cli.main" in loaded and len(loaded) < MOST_MODULES
+    reads_freezes = order == "resume"  # to say which one holds still
+    assert {name.partition(".")[0] for name in loaded} & NOT_NEEDED == ({"pydantic"} if reads_freezes else set())
+    if not reads_freezes:
+        assert READ_BY_NO_ORDER & {name.removeprefix("dovetail.model.") for name in loaded} == set()
+    assert "dovetail.cli.main" in loaded and len(loaded) < MOST_MODULES + 100 * reads_freezes
 
 
 @pytest.mark.parametrize("order", ORDERS)

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 import yaml
 
+from dovetail.adapters.simulator.answers.time_objects import SimulatedTimeObjects
 from dovetail.answers.explain.explain_node import explain_node_now
 from dovetail.answers.explain.explain_node_text import node_text
 from dovetail.answers.explain.explain_pod import explain_pod
@@ -94,6 +95,57 @@ def test_a_second_pause_adds_and_a_resume_takes_off_what_is_named(tmp_path: Path
     assert (both["paused"], "paused-until" in both) == ("disruption,drains,expiry", False)
     assert left["paused"] == "disruption,drains"
     assert own(world, "NodePool", "default") == {}
+
+
+def test_a_resume_says_what_else_holds_the_pool(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    freeze = {
+        "apiVersion": "dovetail.sh/v1alpha1",
+        "kind": "Freeze",
+        "metadata": {"name": "peak"},
+        "spec": {
+            "from": "2020-01-01T00:00:00Z",
+            "until": "2090-01-01T00:00:00Z",
+            "what": ["disruption"],
+            "reason": "peak season",
+        },
+    }
+    frozen = "disruption stay paused for all NodePools until 2090-01-01T00:00:00Z, by Freeze peak: peak season"
+    general = "disruption and expiry stay paused for all NodePools until it is resumed, by alice: an incident"
+    world = a_world(tmp_path, a_ready_pool(), freeze)
+
+    def said(*words: str) -> list[str]:
+        capsys.readouterr()
+        assert typed(world, *words) == 0
+        return capsys.readouterr().out.splitlines()[:-1]
+
+    said("pause", "--reason", "an incident")
+    said("pause", "all", "--pool", "default", "--reason", "a night")
+    over = "NodePool default: the pause of disruption and expiry and launches is over, which was until it is resumed,"
+    first, *others = said("resume", "--pool", "default")
+    assert first == f"{over} by alice: a night"
+    assert others == [f"NodePool default: {general}", f"NodePool default: {frozen}"]
+    assert said("resume", "launches", "--pool", "default") == ["NodePool default: nothing was paused"]
+    assert said("resume", "all")[1:] == [f"all NodePools: {frozen}"]
+
+
+def test_a_resume_says_that_it_cannot_know_of_a_freeze(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The pause is over all the same."""
+
+    async def read(*_: object) -> None:
+        raise Forbidden("Freeze", "it is forbidden")
+
+    world = a_world(tmp_path, a_ready_pool())
+    typed(world, "pause", "--reason", "an incident")
+    capsys.readouterr()
+    monkeypatch.setattr(SimulatedTimeObjects, "read", read)
+
+    assert typed(world, "resume") == 0
+    lines = capsys.readouterr().out.splitlines()
+    unknown = "whether a pause of all or a Freeze holds it still cannot be read: Freeze: it is forbidden"
+    assert f"all NodePools: {unknown}" in lines and "all NodePools: resumed" not in lines
+    assert own(world, *SYSTEM) == {}
 
 
 def test_a_pool_that_the_brake_stopped_is_resumed_by_the_same_command(

@@ -21,7 +21,7 @@ from dovetail.model.objects.workloads import Namespace
 from dovetail.model.own.pauses import Activity, Pause
 from dovetail.model.pools import NodePool
 from dovetail.model.values.durations import DurationError, parse_seconds
-from dovetail.ports.failures import Conflict
+from dovetail.ports.failures import Conflict, Failure
 from dovetail.ports.objects import MetadataChange
 from dovetail.rules.brake.breakers import open_breakers, with_failures_answered
 from dovetail.rules.brake.returned_moves import moves_brake
@@ -34,6 +34,7 @@ from dovetail.rules.pause.pauses import (
     joined,
     named_activities,
     pause_in,
+    pauses_of_all,
     without,
 )
 
@@ -76,10 +77,14 @@ async def resume(given: argparse.Namespace, settings: "Settings | None") -> None
             return without(known, named) if known is not None else None
 
         left = await _changed(objects, pool, change)
+        others = await _others(objects, pool, named)
         where = f"NodePool {pool}" if pool else "all NodePools"
         for known in found:  # each part is said once it is written: the next one may fail
             say(f"{where}: the pause of {known.words} is over, which was {known.says}")
-            say(f"{where}: the pause of {left.words} stays {left.says}" if left is not None else f"{where}: resumed")
+            if left is not None:
+                say(f"{where}: the pause of {left.words} stays {left.says}")
+            elif not others:
+                say(f"{where}: resumed")
         was_held = bool(found)
         for activity, go_on in ((Activity.LAUNCHES, _resume_launches), (Activity.DISRUPTION, _resume_replacements)):
             if pool and activity in named and (line := await go_on(objects, pool)):
@@ -87,7 +92,22 @@ async def resume(given: argparse.Namespace, settings: "Settings | None") -> None
                 say(line)
     if not was_held:
         say(f"{where}: nothing was paused")
+    for line in others:
+        say(f"{where}: {line}")
     say(target.words)
+
+
+async def _others(objects: "ClusterObjects", pool: str, named: frozenset[Activity]) -> list[str]:
+    """What holds some of that still, in words: a Freeze or, for one NodePool, the pause of all; or that it cannot be
+    known."""
+    try:
+        freezes = (await objects.times().read("")).freezes
+        system = await objects.namespaces.read(names.SYSTEM_NAMESPACE) if pool else None
+    except Failure as error:
+        return [f"whether a pause of all or a Freeze holds it still cannot be read: {error}"]
+    found = pauses_of_all(system, freezes, time.time())
+    held = [(" and ".join(sorted(each.what & named)), each) for each in found]
+    return [f"{words} stay paused for {each.where} {each.says}" for words, each in held if words]
 
 
 def _seconds(text: str) -> float | None:
