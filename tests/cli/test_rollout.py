@@ -9,6 +9,7 @@ import pytest
 from dovetail.cli.main import main
 from dovetail.model.own.stable_images import OTHER_CHANGE
 from dovetail.ports.failures import Unreachable
+from dovetail.rules.rollout.conditions import NOTHING_TO_TAKE_BACK
 from testbed.simulated_world import SimulatedWorld
 from tests.cli.worlds import CLUSTER, a_ready_pool, a_world
 
@@ -160,6 +161,57 @@ def test_a_roll_out_is_taken_back_by_its_intent_and_nodes_that_stay_are_named_at
     assert capsys.readouterr().out.splitlines()[0] == f"NodeRollout {NAME}: {words}"
     assert typed(world, "pause", NAME, "--back") == 1
     assert capsys.readouterr().err == "dovetail: rollout pause: --back belongs to abort\n"
+
+
+@pytest.mark.parametrize(
+    ("order", "says"),
+    [
+        (
+            ("abort", NAME, "--back"),
+            f"{NOTHING_TO_TAKE_BACK}: `dovetail rollout resume {NAME}`",
+        ),
+        (
+            ("promote", NAME),
+            "no change has begun; the next one goes to its last step at once, whatever its soak and its gates say",
+        ),
+        (("resume", NAME), "it waits for a change"),
+    ],
+)
+def test_before_a_change_has_begun_nothing_is_said_to_happen(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], order: tuple[str, ...], says: str
+) -> None:
+    waiting = a_rollout("Waiting")
+    waiting["spec"]["intent"] = "Pause"
+    world = a_world(tmp_path, a_ready_pool(), waiting)
+
+    assert typed(world, *order) == 0
+    assert capsys.readouterr().out.splitlines()[0] == f"NodeRollout {NAME}: {says}"
+
+
+@pytest.mark.parametrize(
+    ("order", "code"),
+    [
+        (("abort", NAME, "--back"), 1),
+        (("promote", NAME), 1),
+        (("resume", NAME), 1),
+        (("pause", NAME), 0),
+        (("abort", NAME), 0),
+    ],
+)
+def test_one_that_cannot_be_understood_is_stopped_and_told_nothing_else(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], order: tuple[str, ...], code: int
+) -> None:
+    unclear = a_rollout()
+    unclear["spec"] |= {"gates": [{"name": "slo", "query": {"expr": "up", "max": "1", "every": "14s"}}]}
+    world = a_world(tmp_path, a_ready_pool(), unclear)
+    before = world.get("NodeRollout", NAME)
+
+    assert typed(world, *order) == code
+    said = capsys.readouterr()
+    assert (world.get("NodeRollout", NAME) == before) is (code == 1)
+    if code:
+        assert said.err.startswith(f"dovetail: {NAME}: it cannot be understood: spec.gates[0]")
+        assert said.err.endswith("nothing begins until that is put right\n")
 
 
 def test_a_refused_target_is_tried_again_although_the_intent_is_run_already(

@@ -109,23 +109,15 @@ async def _ordered(times: "TimeObjects", rollout: "Rollout", order: str) -> str:
     """Write the intent; returns words. A status written meanwhile does not matter. If the target is refused although
     the intent is Run already, the intent is written again: any change of the spec is an answer."""
     from dovetail.activities.shared.writes.revisions import TRIES
-    from dovetail.model.own.rollouts import REFUSED, STAY, Intent, RolloutState
+    from dovetail.model.own.rollouts import REFUSED, Intent, RolloutState
     from dovetail.ports.failures import Conflict
 
-    no_way = rollout.status.stable.why_not
-    said = {
-        Intent.PAUSE: "no further node and no further step begins; nodes that are leaving go on",
-        Intent.ABORT: "its target is held until it is resumed, promoted or deleted; nodes that are leaving go on",
-        Intent.RUN: _resumed(replace(rollout, intent=Intent.RUN), time.time()),
-        Intent.PROMOTE: "it goes to its last step at once, whatever its soak and its gates say",
-        Intent.ROLL_BACK: f"its target is refused{STAY}{no_way}"
-        if no_way
-        else "its nodes at the target are replaced by such as were there before, the newest first",
-    }
     intent, name = Intent(order), rollout.name
     for _ in range(TRIES):
         if rollout.status.state == RolloutState.COMPLETE:
             raise CommandFailed(f"{name}: it is complete, and holds nothing")
+        if rollout.fault and intent not in (Intent.PAUSE, Intent.ABORT):  # those it obeys all the same
+            raise CommandFailed(f"{name}: {rollout.words}; nothing begins until that is put right")
         try:
             written: Rollout | None = rollout
             waits = rollout.status.state in REFUSED or rollout.status.state == RolloutState.PAUSED
@@ -135,7 +127,7 @@ async def _ordered(times: "TimeObjects", rollout: "Rollout", order: str) -> str:
                 written = await times.patch_intent(rollout, Intent.PAUSE)
             if written is None or await times.patch_intent(written, intent) is None:
                 break
-            return f"NodeRollout {name}: {said[intent]}"
+            return f"NodeRollout {name}: {_said(replace(rollout, intent=intent), time.time())}"
         except Conflict:
             found = (await times.read("")).rollouts.get(name)
             if found is None or found.uid != rollout.uid:
@@ -146,8 +138,28 @@ async def _ordered(times: "TimeObjects", rollout: "Rollout", order: str) -> str:
     raise CommandFailed(f"{name}: it has just been deleted")
 
 
+def _said(rollout: "Rollout", now: float) -> str:
+    """What it does from now on by its intent."""
+    from dovetail.model.own.rollouts import STAY, Intent, RolloutState
+    from dovetail.rules.rollout.conditions import NOTHING_TO_TAKE_BACK
+
+    waits, no_way = rollout.status.state == RolloutState.WAITING, rollout.status.stable.why_not
+    last = "to its last step at once, whatever its soak and its gates say"
+    if rollout.intent == Intent.ROLL_BACK and waits:
+        return f"{NOTHING_TO_TAKE_BACK}: `dovetail rollout resume {rollout.name}`"
+    if rollout.intent == Intent.ROLL_BACK and no_way:
+        return f"its target is refused{STAY}{no_way}"
+    return {
+        Intent.PAUSE: "no further node and no further step begins; nodes that are leaving go on",
+        Intent.ABORT: "its target is held until it is resumed, promoted or deleted; nodes that are leaving go on",
+        Intent.RUN: "it waits for a change" if waits else _resumed(rollout, now),
+        Intent.PROMOTE: f"no change has begun; the next one goes {last}" if waits else f"it goes {last}",
+        Intent.ROLL_BACK: "its nodes at the target are replaced by such as were there before, the newest first",
+    }[rollout.intent]
+
+
 def _resumed(rollout: "Rollout", now: float) -> str:
-    """What it does from now on."""
+    """What one that has begun does from now on."""
     from dovetail.model.own.rollouts import REFUSED
 
     if rollout.status.state in REFUSED:

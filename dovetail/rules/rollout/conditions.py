@@ -17,6 +17,9 @@ RECONCILING: Final = "Reconciling"
 HEALTHY: Final = "Healthy"
 STABLE_PINNED: Final = "StablePinned"
 LAUNCH_REFUSED: Final = "LaunchRefused"
+NOTHING_TO_TAKE_BACK: Final = (
+    "no change has begun that could be taken back, and none begins until its intent is another"
+)
 UNKNOWN_FOR: Final = 1800.0  # seconds after which a person is needed if a gate cannot be asked
 REFUSED_FOR: Final = 3600.0  # likewise if no node is taken back, because launches are refused
 _HEALTH: Final = {
@@ -54,8 +57,7 @@ def _stalled(rollout: Rollout, pool: NodePool | None, claims: Claims, now: float
     if rollout.intent == Intent.ABORT and state != RolloutState.COMPLETE:
         return TRUE, "Aborted", "its nodes are held until its intent is Run, or it is deleted"
     if rollout.intent == Intent.ROLL_BACK and state == RolloutState.WAITING:
-        words = "no change has begun that could be taken back, and none begins until its intent is another"
-        return TRUE, "NothingToTakeBack", words
+        return TRUE, "NothingToTakeBack", NOTHING_TO_TAKE_BACK
     if state == RolloutState.FAILED:
         return TRUE, "TargetRefused", f"{rollout.words}; change spec.intent, or the target"
     if rollout.goes_back:
