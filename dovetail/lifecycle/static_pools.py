@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from dovetail.lifecycle.numbering import numbering_of
+from dovetail.lifecycle.numbering import numbering_of, static_plan
 from dovetail.lifecycle.unfinished import reference
 from dovetail.messages.orders import DeleteClaim
 from dovetail.model import names
@@ -71,7 +71,12 @@ def surplus(snapshot: Snapshot, costs: Mapping[str, float]) -> tuple[DeleteClaim
         running = _count(snapshot, pool).running
         excess = len(running) - (pool.replicas or 0)
         ranks = {
-            claim.name: (_rank(claim, pods, snapshot.now), costs.get(claim.node_name, 0.0), claim.name)
+            claim.name: (
+                _rank(claim, pods, snapshot.now),
+                costs.get(claim.node_name, 0.0),
+                claim.plan in ("", static_plan(pool)),  # a replacement first: who undoes its disruption deletes it too
+                claim.name,
+            )
             for claim in running
         }
         ranked = sorted(running, key=lambda claim: ranks[claim.name])

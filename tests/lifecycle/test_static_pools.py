@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from dovetail.lifecycle.numbering import static_plan
 from dovetail.lifecycle.static_pools import shortfalls, surplus
 from dovetail.model import names
 from dovetail.model.nodes import NodeClaim, NodeClassRef
@@ -115,3 +116,14 @@ def test_among_equals_the_name_decides() -> None:
     first, second, third = nodes(3)
 
     assert given_up(1, third, first, second) == given_up(1, first, second, third) == ["c0", "c1"]
+
+
+def test_between_the_two_writes_of_an_undo_the_replacement_is_the_one_too_many() -> None:
+    """NPL-44: the mark is off and the replacement not given back yet; with an empty node beside it in its place the
+    pool would lose both."""
+    undone, spare = nodes(2)
+    replacement = a_joined_claim("x", node_name="x", provider_id="i-x", annotations={names.PLAN: "p/0"})
+    made = replace(spare, annotations={names.PLAN: f"{static_plan(static(2))}/1"})
+
+    for beside in (spare, made):
+        assert given_up(2, undone, beside, replacement, a_pod("web", node_name="n0")) == ["x"]
