@@ -298,6 +298,12 @@ def test_an_order_that_stands_from_a_target_before_is_given_anew_once_a_worker_h
     monkeypatch.setattr("asyncio.sleep", no_worker)
     assert typed(world, *words) == 1
     assert "no worker has seen that yet" in capsys.readouterr().err
+    assert typed(world, *words) == 1, "nor when it is tried again, as that says"
+    found = world.get("NodeRollout", NAME)
+    assert found is not None and found["spec"]["intent"] == "Pause"
+    for pausing in ("pause", "abort"):
+        assert typed(world, pausing, NAME) == 0
+        assert typed(world, *words) == 1, "nor while no worker has seen a person's own pause"
 
 
 async def no_worker(_: float) -> None:

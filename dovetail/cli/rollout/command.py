@@ -121,8 +121,10 @@ async def _ordered(times: "TimeObjects", rollout: "Rollout", order: str) -> str:
         try:
             written: Rollout | None = rollout
             waits = rollout.status.state in REFUSED or rollout.status.state == RolloutState.PAUSED
-            if intent == rollout.intent != rollout.wants:
-                written = await _forgotten(times, await times.patch_intent(rollout, Intent.PAUSE))
+            if replace(rollout, intent=intent).wants != intent:  # it would be taken for one that was carried out before
+                is_paused = rollout.intent in (Intent.PAUSE, Intent.ABORT)
+                held = rollout if is_paused else await times.patch_intent(rollout, Intent.PAUSE)
+                written = await _forgotten(times, held)
             elif waits and rollout.intent == intent:  # so that the spec changes
                 written = await times.patch_intent(rollout, Intent.PAUSE)
             if written is None or await times.patch_intent(written, intent) is None:
