@@ -166,7 +166,7 @@ def screening_notices(round_: Round, eventual: bool) -> Iterator[Notice]:
 
 
 def _awaits_answer(claim: NodeClaim, block: Block) -> bool:
-    """Whether a person waits for its replacement, and is told of every block."""
+    """Whether a person waits for its replacement, who is to know of every block."""
     is_asked = names.REPLACE in claim.annotations and names.CANCEL not in claim.annotations
     return is_asked and block.why != WhyNot.BEING_DISRUPTED
 
