@@ -36,7 +36,14 @@ from dovetail.lifecycle.unfinished import reference
 from dovetail.messages.outcomes import JoinOutcome
 from dovetail.messages.subjects import ClaimRef
 from dovetail.messages.writes import claim_write, node_write
-from dovetail.model.names import INITIALIZED, INITIALIZED_CONDITION, NODE_POOL, REGISTERED_CONDITION, REGISTRATION_HOOK
+from dovetail.model.names import (
+    INITIALIZED,
+    INITIALIZED_CONDITION,
+    NODE_POOL,
+    REGISTERED_CONDITION,
+    REGISTRATION_HOOK,
+    TERMINATION_FINALIZER,
+)
 from dovetail.model.nodes import FALSE, Condition, Node, NodeClaim
 from dovetail.model.objects.judging import Judging
 from dovetail.placement.earlier_claims import BINDING_SECONDS
@@ -51,7 +58,6 @@ AT_ONCE = 4
 # busy API server needs seconds for the first, and a node that is opened before it gives its room to anybody.
 EACH_SECONDS, TOGETHER_SECONDS, SEEN_PAUSE = 5.0, 0.3, 0.02
 LASTING_SECONDS = 5.0  # a reason that passes sooner is not worth a request
-TAKEN_UP_SECONDS = 60.0  # by then another worker goes on, and must not find the claim of a node that joined overdue
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,27 +100,19 @@ class AwaitRegisteredAndInitialized:
                 return claim
             if claim.is_true(REGISTERED_CONDITION):
                 return JoinOutcome(kind="done", node=claim.node_name)
-            if registration_overdue(claim, self.now()):
-                disrupted(claim, "registration_timeout")
-                arrivals.registration_overdue(claim, REGISTRATION_SECONDS)
-                return JoinOutcome(kind="timed_out", message=f"no node within {REGISTRATION_SECONDS:.0f} s")
             nodes = self.lookups.nodes_of(claim.provider_id)
             report(f"waiting for a node of {claim.provider_id or 'an instance that is not written down yet'}")
-            hook = claim.annotations.get(REGISTRATION_HOOK, "")
-            if len(nodes) == 1 and hook and not _failed(claim):
-                # AWS-95: the cloud has yet to say something of the instance that pods may ask for.
-                await self._write_registering(claim, (HOOK_PENDING, hook))
-            elif len(nodes) == 1 and not _failed(claim):
+            if _may_register(claim, nodes):
+                # Before the time limit: a node that joined while nobody looked is kept, and may have pods already.
                 outcome = await self._register(claim, nodes[0], nominated)
                 if outcome is not None:
                     return outcome
-            elif len(nodes) > 1:
-                # Terminal: no step leaves it, and the time limit deletes the claim (LIF-21).
-                await set_conditions(self.claims, claim, false(REGISTERED_CONDITION, self.now(), MULTIPLE_NODES))
-            elif not claim.provider_id:
-                continue
+            elif registration_overdue(claim, self.now()):
+                disrupted(claim, "registration_timeout")
+                arrivals.registration_overdue(claim, REGISTRATION_SECONDS)
+                return JoinOutcome(kind="timed_out", message=f"no node within {REGISTRATION_SECONDS:.0f} s")
             else:
-                await self._write_registering(claim, NODE_NOT_FOUND)
+                await self._say_why_not(claim, nodes)
         raise AssertionError("looks never end")
 
     @activity.defn
@@ -240,7 +238,7 @@ class AwaitRegisteredAndInitialized:
     async def _ready_soon(self, registered: NodeClaim, node: Node, nominated: Nominated) -> Node:
         """The registered node, with the label of an initialised one if it becomes ready within a moment. A cache that
         does not show the registration yet still shows the unregistered taint, which is a blocker."""
-        if node.labels.get(INITIALIZED) == "true" or registration_overdue(registered, self.now() + TAKEN_UP_SECONDS):
+        if node.labels.get(INITIALIZED) == "true":
             return node
         until = self.now() + LASTING_SECONDS
         async for _ in looks(self.pause):
@@ -290,6 +288,16 @@ class AwaitRegisteredAndInitialized:
             said.append(consolidatable(now))
         return said
 
+    async def _say_why_not(self, claim: NodeClaim, nodes: tuple[Node, ...]) -> None:
+        hook = claim.annotations.get(REGISTRATION_HOOK, "")
+        if len(nodes) > 1:
+            # Terminal: no step leaves it, and the time limit deletes the claim (LIF-21).
+            await set_conditions(self.claims, claim, false(REGISTERED_CONDITION, self.now(), MULTIPLE_NODES))
+        elif nodes and hook:
+            await self._write_registering(claim, (HOOK_PENDING, hook))
+        elif claim.provider_id:
+            await self._write_registering(claim, NODE_NOT_FOUND)
+
     async def _write_registering(self, claim: NodeClaim, why: Why) -> None:
         found = conditions_of_claim(claim).find(REGISTERED_CONDITION)
         if found is not None and (found.reason, found.message) != why and not _failed(claim):
@@ -306,6 +314,14 @@ class _Lasting:
         if why != self.why:
             self.why, self.since = why, self.now()
         return self.now() - self.since >= LASTING_SECONDS
+
+
+def _may_register(claim: NodeClaim, nodes: tuple[Node, ...]) -> bool:
+    """Whether it has one Node, and the cloud has nothing left to say of the instance that pods may ask for (AWS-95). A
+    Node with our finalizer was registered already: only the claim does not say so yet (DUR-5)."""
+    if len(nodes) != 1 or _failed(claim):
+        return False
+    return not claim.annotations.get(REGISTRATION_HOOK) or TERMINATION_FINALIZER in nodes[0].finalizers
 
 
 def _failed(claim: NodeClaim) -> bool:
