@@ -3,9 +3,10 @@
 Nothing here matters after a restart: only how long each pod is left alone, and the texts for people.
 """
 
-from collections.abc import Collection, Mapping
+import asyncio
+from collections.abc import Collection, Coroutine, Mapping
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Any, Final
 
 from dovetail.activities.shared.waits.repeated_looks import longest_pause
 from dovetail.activities.termination.evictor import EvictionOutcome, EvictionRequest
@@ -51,6 +52,7 @@ class DrainMemory:
     impossible: set[str] = field(default_factory=set)  # UIDs of pods of which it is said that they cannot be moved
     asked: dict[str, float] = field(default_factory=dict)  # pod UID -> when it first waited for its turn
     index: tuple[Budgets, PdbIndex] | None = None  # the same budgets, so that all pods share what was worked out
+    under_way: dict[asyncio.Task[EvictionOutcome], Pod] = field(default_factory=dict)  # requests without an answer yet
     budgets: dict[str, tuple[Budgets, Budgets]] = field(default_factory=dict)  # pod UID -> of its namespace, its own
 
     @property
@@ -59,8 +61,28 @@ class DrainMemory:
         return self.paused or self.hooked or self.cause
 
     def is_due(self, pod: Pod, now: float) -> bool:
-        """Whether the pod has been left alone for long enough."""
+        """Whether the pod has been left alone for long enough, and no request for it is under way."""
+        if any(asked.uid == pod.uid for asked in self.under_way.values()):
+            return False
         return now >= self.next_try.get(pod.uid, 0.0)
+
+    def begin(self, pod: Pod, request: Coroutine[Any, Any, EvictionOutcome]) -> None:
+        """Ask, beside the looks that follow: a request may wait long for the pace, or for its answer, and a deadline of
+        another pod must not wait for it."""
+        self.under_way[asyncio.create_task(request)] = pod
+
+    async def answers(self) -> list[tuple[Pod, EvictionOutcome]]:
+        """What has come of the requests that are answered by now, or within a moment."""
+        if self.under_way:
+            await asyncio.wait(self.under_way, timeout=timing.ANSWERS)
+        done = [task for task in self.under_way if task.done()]
+        return [(self.under_way.pop(task), task.result()) for task in done]
+
+    async def end(self) -> None:
+        """No request waits for the pace any longer; one that is sent is answered first (`to_the_end`)."""
+        for task in self.under_way:
+            task.cancel()
+        await asyncio.gather(*self.under_way, return_exceptions=True)
 
     def is_due_by_force(self, pod: Pod, now: float) -> bool:
         """The first time at once, however long the pod was to be left alone before the next request: then its own grace

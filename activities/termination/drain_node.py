@@ -101,8 +101,12 @@ class DrainNode:
     async def drain_node(self, departure: Departure) -> DrainOutcome:
         """Drain until nothing waits on any of the departure's nodes."""
         allowed = await self.requests.as_it_is(departure)
+        memory = DrainMemory(started=self.now())
         with one_more_waits():
-            return await self._drain(allowed, DrainMemory(started=self.now()))
+            try:
+                return await self._drain(allowed, memory)
+            finally:
+                await memory.end()
 
     async def _drain(self, departure: Departure, memory: DrainMemory) -> DrainOutcome:
         while True:
@@ -256,16 +260,15 @@ class DrainNode:
         self._look_at_budgets(evictions, memory)
         asked = () if memory.paused or memory.hooked else evictions.evict
         due = [pod for pod in asked if memory.is_due(pod, now) and self._has_turn(pod, deadlines.first, memory)]
-        requests = [self.evictor.evict(pod, memory.request(pod, pool, reason)) for pod in due]
+        for pod in due:
+            memory.begin(pod, self.evictor.evict(pod, memory.request(pod, pool, reason)))
         by_when = [(pod, deadlines.node) for pod in evictions.force] + [(pod, None) for pod in evictions.let_go]
-        by_when = [(pod, deadline) for pod, deadline in by_when if memory.is_due_by_force(pod, now)]
-        requests += [self.evictor.force(pod, deadline, reason) for pod, deadline in by_when]
-        forced = [pod for pod, _ in by_when]
-        memory.forced |= {pod.uid for pod in forced}
-        due += forced
-        for pod in forced:
-            self.turns.take(pod, waits=False)
-        for pod, outcome in zip(due, await asyncio.gather(*requests), strict=True):
+        for pod, deadline in by_when:
+            if memory.is_due_by_force(pod, now):
+                memory.forced.add(pod.uid)
+                self.turns.take(pod, waits=False)
+                memory.begin(pod, self.evictor.force(pod, deadline, reason))
+        for pod, outcome in await memory.answers():
             memory.note(pod, outcome, self.now())
             if not outcome.leaving:
                 self.turns.give_back(pod)

@@ -129,12 +129,15 @@ class Mover:
         if not memory.is_due(pod, self.now()):
             return
         if verdict.step is MoveStep.TAKE_BACK:
-            memory.note(pod, await self._outcome(pod, self._take_back(deployment, node)), self.now())
+            memory.begin(pod, self._outcome(pod, self._take_back(deployment, node)))
         elif leaving_taints(node) is not None:  # its new pod could come to this very node, which may stay
             memory.say(pod, "its node is not tainted")
         elif not terms.paused:
-            await self.pace.wait(terms.pool)
-            memory.note(pod, await self._outcome(pod, self._begin(deployment, node)), self.now())
+            memory.begin(pod, self._at_pace(pod, deployment, terms))
+
+    async def _at_pace(self, pod: Pod, deployment: Deployment, terms: MoveTerms) -> EvictionOutcome:
+        await self.pace.wait(terms.pool)
+        return await self._outcome(pod, self._begin(deployment, terms.node))
 
     async def _outcome(self, pod: Pod, change: Coroutine[Any, Any, bool]) -> EvictionOutcome:
         """What came of a change; where the Deployment has changed meanwhile, the next look decides anew."""

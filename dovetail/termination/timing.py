@@ -11,6 +11,7 @@ from dovetail.model.values.backoff import Backoff
 MINIMUM_DRAIN: Final = 3.0  # TRM-17: from the taint; pods that were bound before the scheduler saw it are still seen
 UNREADABLE_LOOK: Final = 1.0  # between two looks at a node with a pod that cannot be read
 INSTANCE_LOOK: Final = 10.0  # between two questions whether the instance of a silent node is there
+ANSWERS: Final = 0.5  # that a look waits for the answers to its requests: most have come by then
 OVERDUE: Final = 60.0  # past the deadline even a pod that cannot be read holds nothing any more (TRM-13)
 MOVE_END: Final = 10.0  # after the last pod: by then its Deployment says that the move has ended
 SLOW_DRAIN: Final = 5.0  # after this a notice says what holds the node (TRM-16: upstream warns 20 ms into every drain)
