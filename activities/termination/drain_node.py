@@ -8,6 +8,7 @@ instance is gone, because then its pods would never end (TRM-5). Its progress na
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 
 from temporalio import activity
 
@@ -120,7 +121,7 @@ class DrainNode:
             deadlines, may_end = await self._deadlines(departure, memory), self._is_minimum_over(departure, memory)
             self._note_pause(departure, memory)
             memory.by_turns = _is_chosen(departure, memory) and all(is_ready(node) for node in nodes)
-            memory.hooked = self._why_hooked(deadlines.node, memory)
+            memory.hooked = self._why_hooked(memory.claim, deadlines.node, memory)
             deadlines = deadlines if _lets_go(deadlines, memory) else replace(deadlines, forced=None)
             try:
                 evictions = await self._evictions(nodes, deadlines, ask_server=may_end)
@@ -139,7 +140,7 @@ class DrainNode:
             if may_end and not any(of_node.waiting for of_node in evictions.values()):
                 return await self._drained(departure, memory)
             for node in nodes:
-                left = await self._without_moved(node, evictions[node.name], departure, deadlines.first, memory)
+                left = await self._without_moved(node, evictions[node.name], departure, deadlines, memory)
                 await self._carry_out(left, departure, deadlines, memory)
                 await self._publish_slow_drain(node.name, evictions[node.name], memory)
             await self._look_at_holds(nodes, evictions, memory)
@@ -181,7 +182,7 @@ class DrainNode:
         return all(ended) or now > memory.last_pod + timing.MOVE_END or (deadline is not None and now > deadline)
 
     async def _without_moved(
-        self, node: Node, evictions: Evictions, departure: Departure, deadline: float | None, memory: DrainMemory
+        self, node: Node, evictions: Evictions, departure: Departure, deadlines: Deadlines, memory: DrainMemory
     ) -> Evictions:
         """The evictions without the pods that leave by a roll-out of their Deployment, or that their owner holds."""
         if self.mover is None:
@@ -189,9 +190,9 @@ class DrainNode:
         terms = MoveTerms(
             node=node,
             pool=departure.claim.pool,
-            deadline=deadline,
+            deadline=deadlines.first,
             urgent=not memory.by_turns,
-            paused=bool(memory.paused or memory.hooked),
+            may_leave=partial(self._may_leave, departure, deadlines, memory),
         )
         return replace(evictions, evict=await self.mover.look(evictions.evict, terms, memory))
 
@@ -257,11 +258,12 @@ class DrainNode:
     ) -> None:
         """Everything that is due, side by side."""
         now, pool, reason = self.now(), departure.claim.pool, departure.reason
+        may_leave = partial(self._may_leave, departure, deadlines, memory)
         self._look_at_budgets(evictions, memory)
         asked = () if memory.paused or memory.hooked else evictions.evict
         due = [pod for pod in asked if memory.is_due(pod, now) and self._has_turn(pod, deadlines.first, memory)]
         for pod in due:
-            memory.begin(pod, self.evictor.evict(pod, memory.request(pod, pool, reason)))
+            memory.begin(pod, self.evictor.evict(pod, memory.request(pod, pool, reason), may_leave))
         by_when = [(pod, deadlines.node) for pod in evictions.force] + [(pod, None) for pod in evictions.let_go]
         for pod, deadline in by_when:
             if memory.is_due_by_force(pod, now):
@@ -276,6 +278,21 @@ class DrainNode:
         notices = [judging.judge(pod, "notice", protection_notice, pod, now) for pod in evictions.waiting]
         published = [notice for notice in notices if isinstance(notice, Notice)]
         await self.notices.publish(*published, *unjudged_notices(evictions.unjudged))
+
+    async def _may_leave(self, departure: Departure, deadlines: Deadlines, memory: DrainMemory, pod: Pod) -> bool:
+        """Whether the pod may be asked to leave now that its turn of the pace has come. Since the look a person may
+        have protected it, paused drains or put a hook on the claim; where one of them cannot be read, the next look
+        decides."""
+        try:
+            claim = await self.requests.known.find(departure.claim)
+            pods = self.lookups.pods_on(pod.node_name)
+        except Failure:
+            return False
+        self._note_pause(departure, memory)
+        if memory.paused or memory.hooked or self._why_hooked(claim, deadlines.node, memory):
+            return False
+        newest = next((each for each in pods if each.uid == pod.uid), pod)
+        return bool(self._planned((newest,), deadlines).evict)
 
     def _look_at_budgets(self, evictions: Evictions, memory: DrainMemory) -> None:
         """Evict pods that a PDB blocked again as soon as it allows that."""
@@ -310,10 +327,9 @@ class DrainNode:
             return f"it is not known whether drains are paused: {failure}"
         return pause.announces(Activity.DRAINS) if pause is not None else ""
 
-    def _why_hooked(self, deadline: float | None, memory: DrainMemory) -> str:
+    def _why_hooked(self, claim: NodeClaim | None, deadline: float | None, memory: DrainMemory) -> str:
         """The pre-drain hooks that hold it. Once the claim is deleted, it carries the moment from which they are waited
         for."""
-        claim = memory.claim
         if claim is None or self.holds is None:
             return ""
         clock = clocks_of(claim, began_at(claim)).get(Blocker.HOOK_WAITS)

@@ -6,7 +6,7 @@ counted the disruption against the PDB, and an abandoned one blocks it for two m
 """
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -57,9 +57,13 @@ class Evictor:
     def __init__(self, pods: Pods, notices: Notices, pace: EvictionPace, now: Callable[[], float]) -> None:
         self.pods, self.notices, self.pace, self.now = pods, notices, pace, now
 
-    async def evict(self, pod: Pod, request: EvictionRequest) -> EvictionOutcome:
-        """Evict the pod, as soon as the pace allows it (TRM-25, TRM-26)."""
+    async def evict(
+        self, pod: Pod, request: EvictionRequest, may_leave: Callable[[Pod], Awaitable[bool]] | None = None
+    ) -> EvictionOutcome:
+        """Evict the pod, as soon as the pace allows it (TRM-25, TRM-26), if it may leave then."""
         await self.pace.wait(request.pool, repeated=request.repeated)
+        if may_leave is not None and not await may_leave(pod):
+            return EvictionOutcome(leaving=False)
         return await to_the_end(self._evict(pod, request))
 
     async def force(self, pod: Pod, deadline: float | None, reason: str) -> EvictionOutcome:

@@ -6,7 +6,7 @@ workers, or a look at an old cache, begin no move twice.
 """
 
 import logging
-from collections.abc import Callable, Coroutine, Iterable
+from collections.abc import Awaitable, Callable, Coroutine, Iterable
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -35,13 +35,14 @@ TRIES: Final = 5  # a roll-out writes its Deployment's status every moment; afte
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MoveTerms:
     """The node that is drained, by when, whose share of the pace is used, and how. `urgent`: nobody waits for a move,
-    as when somebody deletes the node; `paused`: a person has paused drains, so no further move begins."""
+    as when somebody deletes the node; `may_leave`: whether a pod may be asked to leave now, without which no further
+    move begins."""
 
     node: Node
     pool: str
     deadline: float | None
     urgent: bool
-    paused: bool
+    may_leave: Callable[[Pod], Awaitable[bool]]
 
 
 class Mover:
@@ -132,11 +133,13 @@ class Mover:
             memory.begin(pod, self._outcome(pod, self._take_back(deployment, node)))
         elif leaving_taints(node) is not None:  # its new pod could come to this very node, which may stay
             memory.say(pod, "its node is not tainted")
-        elif not terms.paused:
+        elif await terms.may_leave(pod):
             memory.begin(pod, self._at_pace(pod, deployment, terms))
 
     async def _at_pace(self, pod: Pod, deployment: Deployment, terms: MoveTerms) -> EvictionOutcome:
         await self.pace.wait(terms.pool)
+        if not await terms.may_leave(pod):
+            return EvictionOutcome(leaving=False)
         return await self._outcome(pod, self._begin(deployment, terms.node))
 
     async def _outcome(self, pod: Pod, change: Coroutine[Any, Any, bool]) -> EvictionOutcome:

@@ -1,14 +1,20 @@
 """drain_node while requests wait for the pace that all drains share, or for an answer of a slow API server."""
 
 import asyncio
+from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
 
 from dovetail.activities.termination.drain_node import DrainNode, DrainPorts
 from dovetail.activities.termination.eviction_pace import EvictionPace
+from dovetail.activities.termination.holds import HoldPorts, Holds
 from dovetail.messages.outcomes import DrainOutcome
+from dovetail.model import names
+from dovetail.model.own.drain_rules import DrainRules
+from dovetail.model.own.pauses import Activity, Pause
 from dovetail.model.pods import Pod
+from dovetail.ports.failures import NotReadable
 from dovetail.ports.objects import Eviction
 from dovetail.termination import timing
 from testing.fakes import FakeClaims, FakeCloud, FakeLookups, FakeNodes, FakeNotices, FakePods, unlimited
@@ -32,6 +38,20 @@ class SlowPods(FakePods):
         await super().delete(pod, grace_seconds)
 
 
+class Pauses:
+    """Nothing is paused."""
+
+    def pause_on(self, pool: str, activity: Activity) -> Pause | None:
+        return None
+
+
+class NoRules:
+    """No policy says anything of drains."""
+
+    def drain_rules(self, pool: str) -> tuple[DrainRules, ...]:
+        return ()
+
+
 class Queue:
     """The evictions of others that come first, until it is opened."""
 
@@ -53,9 +73,19 @@ def a_stage(queue: Queue | None = None, silent: frozenset[str] = frozenset()) ->
         pods=pods,
         notices=FakeNotices(world),
         cloud=FakeCloud(world),
+        pauses=Pauses(),
+        holds=Holds(
+            HoldPorts(claims=FakeClaims(world), pods=pods, notices=FakeNotices(world), lookups=NoRules()), world.now
+        ),
     )
     pace = EvictionPace(world.now, queue.pause if queue else world.pause, burst=0.0 if queue else 200.0)
-    return replace(made, pods=pods, drain=DrainNode(ports, unlimited(pace), world.now, world.pause))
+
+    async def pause(seconds: float) -> None:
+        await world.pause(seconds)
+        for _ in range(10):
+            await asyncio.sleep(0)  # requests go on meanwhile
+
+    return replace(made, pods=pods, drain=DrainNode(ports, unlimited(pace), world.now, pause))
 
 
 @pytest.fixture(autouse=True)
@@ -114,3 +144,52 @@ async def test_a_pod_is_asked_once_however_many_looks_its_request_lasts() -> Non
     assert await stage.run() == DrainOutcome(message="drained")
 
     assert stage.evictions() == ["db"]
+
+
+def _protect(stage: Stage, protected: bool) -> None:
+    pod = stage.world.pods["uid-db"]
+    stage.world.put(replace(pod, do_not_disrupt="true" if protected else None))
+
+
+def _pause(stage: Stage, paused: bool) -> None:
+    said = Pause(pool="pool", what=frozenset({Activity.DRAINS})) if paused else None
+    stage.drain.pauses.pause_on = lambda pool, activity: said  # type: ignore[union-attr, method-assign]
+
+
+def _hook(stage: Stage, hooked: bool) -> None:
+    claim = stage.world.claims["pool-1"]
+    stage.world.put(replace(claim, annotations={names.PRE_DRAIN_HOOK + "mesh": ""} if hooked else {}))
+
+
+def _make_unreadable(stage: Stage, unreadable: bool) -> None:
+    """Another pod of the node."""
+    readable = FakeLookups(stage.world).pods_on
+
+    def pods_on(node: str) -> tuple[Pod, ...]:
+        raise NotReadable("Pod/apps/odd", "spec.tolerations: not a list")
+
+    stage.drain.lookups.pods_on = pods_on if unreadable else readable  # type: ignore[method-assign]
+
+
+def _hide_claim(stage: Stage, hidden: bool) -> None:
+    (stage.world.unreadable.add if hidden else stage.world.unreadable.discard)("pool-1")
+
+
+@pytest.mark.parametrize("say", [_protect, _pause, _hook, _make_unreadable, _hide_claim])
+async def test_what_is_said_while_a_request_waits_for_the_pace_counts(say: Callable[[Stage, bool], None]) -> None:
+    """Said in the moment in which its turn comes, and taken back later; no look comes in between."""
+    queue = Queue()
+    stage = a_stage(queue)
+    stage.holds(a_pod("db"))
+
+    def said() -> None:
+        say(stage, True)
+        queue.opened.set()
+
+    stage.world.at(START + 5.0, said)
+    stage.world.at(START + 60.0, lambda: say(stage, False))
+
+    assert await stage.run() == DrainOutcome(message="drained")
+
+    [asked] = [float(line.split()[2]) for line in stage.world.ledger if line.startswith("evict")]
+    assert asked >= START + 60.0
