@@ -250,9 +250,10 @@ class BeginAndEndDeparture:
             return tuple(node for node in nodes if TERMINATION_FINALIZER in node.finalizers)
         if claim.node_name in {node.name for node in nodes}:
             return nodes
-        # The look-up by instance may lag behind the claim, which has its node's name.
+        # The look-up by instance may lag behind the claim, which has its node's name; and a Node that its kubelet has
+        # made anew names its instance a moment later.
         own = await self.nodes.read(claim.node_name) if claim.node_name else None
-        return nodes if own is None or own.provider_id != provider_id else (*nodes, own)
+        return nodes if own is None or own.provider_id not in ("", provider_id) else (*nodes, own)
 
     async def _give_places_up(self, claim: NodeClaim, nodes: tuple[Node, ...]) -> None:
         """Its pods need another node: what plans one must see them without a nomination (PLQ-36)."""
@@ -341,7 +342,10 @@ class _Left:
 
 
 def _leaving(node: Node) -> NodeChange:
-    return NodeChange(labels=leaving_labels(node), annotations={}, taints=leaving_taints(node))
+    """With our finalizer, which a Node made anew by its kubelet lacks: it would be gone before its pods have left."""
+    held = node.deleting_since is not None or TERMINATION_FINALIZER in node.finalizers
+    finalizers = None if held else (*node.finalizers, TERMINATION_FINALIZER)
+    return NodeChange(labels=leaving_labels(node), annotations={}, taints=leaving_taints(node), finalizers=finalizers)
 
 
 def _released(node: Node) -> NodeChange:

@@ -29,7 +29,8 @@ async def nodes_there(lookups: ClusterLookups, nodes: Nodes, departure: Departur
 
 
 def belongs_to(node: Node, ref: ClaimRef, claim: NodeClaim | None) -> bool:
-    """Whether the node itself shows that it is that claim's, by its instance or its owner, whatever the departure
-    says."""
+    """Whether the node is that claim's, whatever the departure says: by its instance or its owner, or by the name that
+    the claim says, while it names no instance yet."""
     by_instance = claim is not None and claim.provider_id != "" and node.provider_id == claim.provider_id
-    return by_instance or any(owner.uid == ref.uid for owner in node.owners)
+    by_name = claim is not None and node.provider_id == "" and node.name == claim.node_name
+    return by_instance or by_name or any(owner.uid == ref.uid for owner in node.owners)

@@ -214,6 +214,32 @@ async def test_all_nodes_of_an_instance_leave(stage: Stage) -> None:
     assert all(node.deleting_since for node in stage.world.nodes.values())
 
 
+@pytest.mark.parametrize("owned", [True, False], ids=["as it was", "made anew by its kubelet"])
+async def test_a_node_whose_instance_nobody_has_written_on_it_yet_leaves_with_its_claim(
+    stage: Stage, owned: bool
+) -> None:
+    """LIF-52: the claim names it. Without a drain its pods would run until the instance ends; and without a finalizer
+    it would be gone at once, with nothing left to drain."""
+    fields: dict[str, Any] = {} if owned else {"owners": (), "finalizers": ()}
+    stage.world.put(a_leaving_claim(), a_joined_node(provider_id="", **fields))
+
+    departure = await stage.begin()
+
+    node = stage.world.nodes["node-1"]
+    assert (departure.nodes, departure.node_uids) == (("node-1",), (node.uid,))
+    assert LEAVING_TAINT in node.taints and node.deleting_since is not None
+
+    await stage.release(departure)
+
+    assert stage.world.nodes == {} and stage.world.claims == {}
+
+
+async def test_a_node_of_another_instance_that_has_got_the_name_is_left_alone(stage: Stage) -> None:
+    stage.world.put(a_leaving_claim(), a_joined_node(provider_id="aws:///zone/i-9"))
+
+    assert (await stage.begin()).nodes == ()
+
+
 async def test_a_node_that_never_registered_is_left_alone(stage: Stage) -> None:
     """LIF-52, BEH-74."""
     stage.world.put(a_leaving_claim(conditions=(is_now(names.LAUNCHED),)), a_node())
