@@ -209,12 +209,14 @@ class CarryOutOrders:
 
     @activity.defn
     async def terminate_orphan(self, order: TerminateOrphan) -> StepOutcome:
-        """Terminate an instance without a claim, unless it has one by now."""
+        """Terminate an instance without a claim, unless it has one by now. Its tag counts only while the claim names no
+        instance, as for what found it."""
         found = await self.cloud.find(provider_id=order.provider_id)
         if found is None:
             return StepOutcome(message="already gone")
         claim = await self.claims.read(found.claim_name) if found.claim_name else None
-        if claim is not None and (claim.uid == found.claim_uid or claim.provider_id == order.provider_id):
+        tagged = claim is not None and claim.uid == found.claim_uid and not claim.provider_id
+        if claim is not None and (tagged or claim.provider_id == order.provider_id):
             return StepOutcome(message=f"NodeClaim {claim.name} stands for it")
         for node in await self.marking.nodes.list_by_provider_id(order.provider_id):
             for owner in node.owners:

@@ -1,22 +1,25 @@
-"""take_off_mark: whose marks come off."""
+"""take_off_mark and terminate_orphan: whose marks come off, and which instances end."""
 
+from dataclasses import replace
 from typing import cast
 
+import pytest
 from temporalio.api.workflowservice.v1 import DescribeWorkflowExecutionRequest, DescribeWorkflowExecutionResponse
 from temporalio.client import Client
 from temporalio.testing import ActivityEnvironment
 
 from dovetail.activities.disruption.mark_and_unmark_nodes import MarkAndUnmarkNodes
 from dovetail.activities.orders.carry_out_orders import CarryOutOrders, OrderPorts
-from dovetail.messages.orders import TakeOffMark
+from dovetail.messages.orders import TakeOffMark, TerminateOrphan
 from dovetail.messages.subjects import ClaimRef
 from dovetail.model import names
-from dovetail.model.nodes import Condition
+from dovetail.model.nodes import Condition, NodeClaim
 from dovetail.model.scheduling.taints import Taint
 from testing.fakes import FakeClaims, FakeCloud, FakeNodes, World, mark_ports
 from testing.fakes.descriptions import running_as
+from tests.activities.test_departing import an_instance
 from tests.activities.test_gated_orders import seen
-from tests.lifecycle.objects import a_joined_claim, a_joined_node
+from tests.lifecycle.objects import a_claim, a_joined_claim, a_joined_node
 
 REF = ClaimRef(name="pool-1", uid="uid-pool-1", pool="pool")
 
@@ -74,3 +77,31 @@ async def test_a_mark_stays_where_its_owner_runs_after_all() -> None:
 
     assert outcome.message == f"{owner} runs"
     assert (world.nodes["node-1"].taints, world.claims["pool-1"].annotations) == ((taint,), {names.OWNER: owner})
+
+
+@pytest.mark.parametrize(
+    ("claim", "state"),
+    [
+        (a_claim(), "running"),
+        (a_joined_claim(provider_id="aws:///zone/i-2"), "running"),
+        (a_joined_claim(), "gone"),
+    ],
+    ids=["names none yet", "names this one", "names another one: it was launched twice"],
+)
+async def test_an_instance_that_carries_a_claims_uid_is_its_own_only_until_the_claim_names_one(
+    claim: NodeClaim, state: str
+) -> None:
+    """GCR-6: as what finds it says. Otherwise the second would run for as long as the claim lives."""
+    world = World()
+    world.put(claim)
+    second = replace(an_instance("aws:///zone/i-2", claim.uid), claim_name=claim.name, state="running")
+    world.instances = {second.provider_id: second}
+    marking = MarkAndUnmarkNodes(mark_ports(world), world.now)
+    ports = OrderPorts(claims=FakeClaims(world), cloud=FakeCloud(world), fleet=lambda: seen(world))
+
+    await CarryOutOrders("c", ports, marking, world.now).terminate_orphan(
+        TerminateOrphan(provider_id="aws:///zone/i-2", claim_uid=claim.uid)
+    )
+
+    left = world.instances.get("aws:///zone/i-2")
+    assert (left.state if left is not None and left.state == "running" else "gone") == state
