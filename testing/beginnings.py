@@ -27,7 +27,7 @@ from dovetail.model.own.rollouts import Rollout, RolloutPlan
 from dovetail.model.pools import Budget, NodePool
 from dovetail.model.reasons.disruption_reasons import DisruptionReason
 from dovetail.model.snapshot import Snapshot
-from dovetail.rules.brake.breakers import Breaker, with_breaker
+from dovetail.rules.brake.breakers import Breaker, Happened, with_breaker
 from dovetail.rules.rate.rates import BegunNodes, with_begun
 from testing.disruption_worlds import HOUR, NOW, a_pair, a_pdb, a_pod, a_pool, a_world, condition
 from testing.time_rules import with_rules
@@ -111,7 +111,7 @@ def _paused(world: Snapshot) -> Snapshot:
 
 def _failing(pool: NodePool) -> NodePool:
     for reason in DisruptionReason:
-        pool = with_breaker(pool, Breaker(reason=reason, failures=((NOW, "00000001"),), opened=NOW))
+        pool = with_breaker(pool, Breaker(reason=reason, failures=(Happened(NOW, "00000001"),), opened=NOW))
     return pool
 
 

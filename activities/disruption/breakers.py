@@ -9,16 +9,16 @@ from functools import partial
 from typing import Final
 
 from dovetail.activities.shared.looks.live_pauses import LivePauses
-from dovetail.activities.shared.writes.pool_revisions import Annotations, revise_pool
+from dovetail.activities.shared.writes.pool_revisions import Annotations, changed, revise_pool
 from dovetail.disruption.choose import METHODS
 from dovetail.model import names
 from dovetail.model.nodes import NodeClaim
-from dovetail.model.own.breaker_rules import BreakerRule
 from dovetail.model.own.rollouts import is_of_target
 from dovetail.model.pools import NodePool
+from dovetail.model.values.brake import Brake
 from dovetail.ports.failures import Failure
 from dovetail.ports.objects import NodePools
-from dovetail.rules.brake.breakers import Breaker, breaker_of, happened_mark, with_breaker
+from dovetail.rules.brake.breakers import Breaker, breaker_of, with_breaker
 from dovetail.rules.said import Cause
 
 _log = logging.getLogger(__name__)
@@ -45,18 +45,12 @@ class BreakerMemory:
         try:
             said = await self.pauses.said(name)
             if said.pool is not None and is_of_target(claim, said.pool, said.rollouts):
-                change_of = partial(_failed, reason, happened_mark(plan_id), said.breaker_rule, self.now())
+                change_of = partial(_failed, reason, plan_id, said.breaker_rule, self.now())
                 await revise_pool(self.pools, said.pool, change_of)
         except Failure as failure:
             _log.warning("NodePool %s: could not record the result of its replacements: %s", name, failure)
 
 
-def _failed(reason: str, mark: str, rule: BreakerRule, now: float, pool: NodePool) -> Annotations:
+def _failed(reason: str, plan_id: str, rule: Brake, now: float, pool: NodePool) -> Annotations:
     known = breaker_of(pool, reason) or Breaker(reason=reason)
-    return breaker_change(pool, with_breaker(pool, known.failed(mark, rule, now)))
-
-
-def breaker_change(known: NodePool, new: NodePool) -> Annotations:
-    """The annotations that differ between the two."""
-    text = new.annotations.get(names.BREAKER)
-    return {} if text == known.annotations.get(names.BREAKER) else {names.BREAKER: text}
+    return changed(pool, with_breaker(pool, known.failed(plan_id, rule, now)))

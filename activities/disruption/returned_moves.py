@@ -7,15 +7,14 @@ import logging
 from collections import Counter
 from collections.abc import Callable, Iterable
 
-from dovetail.activities.shared.writes.pool_revisions import Annotations, revise_pool
+from dovetail.activities.shared.writes.pool_revisions import Annotations, changed, revise_pool
 from dovetail.messages.plans import Target
-from dovetail.model import names
 from dovetail.model.pools import NodePool
 from dovetail.model.reasons.disruption_reasons import DisruptionReason
 from dovetail.notices.launch_stops import consolidation_slowed
 from dovetail.ports.failures import Failure
 from dovetail.ports.objects import NodePools, Notices
-from dovetail.rules.brake.returned_moves import moves_brake, returned_nodes, returned_text, taken_text
+from dovetail.rules.brake.returned_moves import RETURNED, TAKEN, moves_brake, returned_nodes, with_moved
 from dovetail.telemetry.metrics.ours.launch_brake import nodes_returned
 
 _log = logging.getLogger(__name__)
@@ -33,7 +32,7 @@ class ReturnedMoves:
         if reason != DisruptionReason.UNDERUTILIZED:
             return
         for name, nodes in Counter(target.pool for target in targets).items():
-            await self._write(name, taken_text, nodes)
+            await self._write(name, TAKEN, nodes)
 
     async def launched(self, pools: Iterable[NodePool]) -> None:
         """A node was made of each of these pools for pods that waited; a pool is listed once for each node."""
@@ -47,15 +46,15 @@ class ReturnedMoves:
                 await self._came_back(name, back)
 
     async def _came_back(self, name: str, nodes: int) -> None:
-        after = await self._write(name, returned_text, nodes)
+        after = await self._write(name, RETURNED, nodes)
         nodes_returned(name, nodes)
         brake = moves_brake(after, self.now()) if after is not None else None
         if after is not None and brake is not None:
             await self.notices.publish(consolidation_slowed(after, brake.says(name)))
 
-    async def _write(self, name: str, text_of: Callable[[NodePool, int, float], str], nodes: int) -> NodePool | None:
+    async def _write(self, name: str, what: str, nodes: int) -> NodePool | None:
         def change_of(pool: NodePool) -> Annotations:
-            return {names.RETURNED_MOVES: text_of(pool, nodes, self.now())}
+            return changed(pool, with_moved(pool, what, nodes, self.now()))
 
         try:
             before = await self.pools.read(name)

@@ -7,7 +7,7 @@ written as it begins to leave. An error is only logged: no claim is kept for it.
 import logging
 from collections.abc import Callable, Sequence
 
-from dovetail.activities.shared.writes.pool_revisions import Annotations, revise_pool
+from dovetail.activities.shared.writes.pool_revisions import Annotations, changed, revise_pool
 from dovetail.model import names
 from dovetail.model.nodes import NodeClaim
 from dovetail.model.places.kept_places import planned_pods
@@ -17,12 +17,7 @@ from dovetail.placement.earlier_claims import in_vain_for_buffers, launch_in_vai
 from dovetail.ports.failures import Failure
 from dovetail.ports.objects import NodePools
 from dovetail.ports.view import ClusterView
-from dovetail.rules.brake.unused_launches import (
-    REMEMBERED_SECONDS,
-    UnusedLaunch,
-    remembered_launches,
-    remembered_text,
-)
+from dovetail.rules.brake.unused_launches import BRAKE, UnusedLaunch, with_unused_launch
 
 _log = logging.getLogger(__name__)
 
@@ -43,7 +38,7 @@ class UnusedLaunches:
 
     async def _remember(self, claim: NodeClaim, pods: Sequence[str]) -> None:
         buffers = claim.annotations.get(names.PLANNED_BUFFERS)
-        if not claim.provider_id or not (pods or buffers) or self.now() - claim.created > REMEMBERED_SECONDS:
+        if not claim.provider_id or not (pods or buffers) or self.now() - claim.created > BRAKE.window:
             return
         try:
             snapshot = self.view.snapshot()
@@ -62,7 +57,6 @@ class UnusedLaunches:
             return
 
         def change_of(found: NodePool) -> Annotations:
-            text = remembered_text(remembered_launches(found, self.now()), launch)
-            return {} if text == found.annotations.get(names.UNUSED_LAUNCHES) else {names.UNUSED_LAUNCHES: text}
+            return changed(found, with_unused_launch(found, launch, self.now()))
 
         await revise_pool(self.pools, pool, change_of)

@@ -3,13 +3,12 @@
 from collections.abc import Callable
 from functools import partial
 
-from dovetail.activities.disruption.breakers import breaker_change
 from dovetail.activities.shared.looks.look import Look, Write, earliest
-from dovetail.activities.shared.writes.pool_revisions import Annotations, revise_pool
-from dovetail.model.own.breaker_rules import BreakerRule
+from dovetail.activities.shared.writes.pool_revisions import Annotations, changed, revise_pool
 from dovetail.model.own.policies import policies_of
 from dovetail.model.pools import NodePool
 from dovetail.model.snapshot import Snapshot
+from dovetail.model.values.brake import Brake
 from dovetail.notices.launch_stops import replacements_held
 from dovetail.ports.objects import NodePools, Notices
 from dovetail.rules.brake.breaker_moves import breakers_look_again, next_breakers
@@ -38,7 +37,7 @@ class BreakerUpkeep:
             rule = breaker_rule_of(policies_of(snapshot.policies, pool))
             wanted = next_breakers(pool, snapshot, rule, self.now())
             moments += breakers_look_again(wanted, snapshot, rule)
-            if breaker_change(pool, wanted):
+            if changed(pool, wanted):
                 writes.append(partial(self._write, pool, snapshot, rule))
             for each in open_breakers(wanted):
                 key = (pool.uid, each.reason, each.opened or 0.0)
@@ -49,8 +48,8 @@ class BreakerUpkeep:
         self.published = frozenset(held)
         return Look(due=writes, again=earliest(*[moment for moment in moments if moment > self.now()]))
 
-    async def _write(self, pool: NodePool, snapshot: Snapshot, rule: BreakerRule) -> None:
+    async def _write(self, pool: NodePool, snapshot: Snapshot, rule: Brake) -> None:
         def change_of(live: NodePool) -> Annotations:
-            return breaker_change(live, next_breakers(live, snapshot, rule, self.now()))
+            return changed(live, next_breakers(live, snapshot, rule, self.now()))
 
         await revise_pool(self.pools, pool, change_of)

@@ -87,15 +87,13 @@ REST_REASON: Final = "dovetail.sh/rest-reason"
 REST_BY: Final = "dovetail.sh/rest-by"  # who called the disruption off; none if it failed
 LAUNCHES_STOPPED: Final = "dovetail.sh/launches-stopped"  # on a NodePool: since when and why nothing is launched
 LAUNCHES_RESUMED: Final = "dovetail.sh/launches-resumed"  # on a NodePool: what was launched before does not count
-UNUSED_LAUNCHES: Final = "dovetail.sh/unused-launches"  # on a NodePool: <claim>@<when>=<pod>.<pod>,…
-RETURNED_MOVES: Final = "dovetail.sh/returned-moves"  # on a NodePool: <when>x<nodes taken>.…;<when>x<returned>.…
+UNUSED_LAUNCHES: Final = "dovetail.sh/unused-launches"  # on a NodePool: a memory (model/values/memory.py)
+RETURNED_MOVES: Final = "dovetail.sh/returned-moves"  # likewise
 POLICY: Final = "dovetail.sh/policy"  # on a NodeRollout: the DisruptionPolicy by which it was made
-BREAKER: Final = (
-    "dovetail.sh/breaker"  # on a NodePool: <reason>@<hash>=<when>:<mark>.…/<opened>x<tries>+<when>:<mark>,…
-)
+BREAKER: Final = "dovetail.sh/breaker"  # on a NodePool: a memory
 REPLACEMENT_FOR: Final = "dovetail.sh/replacement-for"  # on a NodeClaim: the reason of the disruption that made it
 ON_DEMAND_SINCE: Final = "dovetail.sh/on-demand-since"  # on a NodeClaim: when its reservation ceased to cover it
-BEGUN: Final = "dovetail.sh/begun"  # on a NodePool: <reason>@<when>=<mark>,<reason>@<when>*<nodes>,…
+BEGUN: Final = "dovetail.sh/begun"  # on a NodePool: a memory
 PLACEMENT: Final = "dovetail.sh/placement"  # on a NodePool: cost or default, how its new nodes are chosen
 NODE_COST: Final = "dovetail.sh/node-cost"  # on a NodePool: dollars an hour that each node costs on top of its instance
 MOVED_FROM: Final = "dovetail.sh/moved-from"  # on a NodeClaim that replaces cheaply: <type>/<capacity type>@<when>,…

@@ -14,7 +14,7 @@ from functools import partial
 from types import MappingProxyType
 from typing import Final, Literal
 
-from dovetail.model import names
+from dovetail.model import before_0_2, names
 from dovetail.model.nodes import Node, NodeClaim
 from dovetail.model.objects.pod_rules import is_active, is_daemon, is_mirror
 from dovetail.model.places.kept_places import keeps_place, planned_pods
@@ -26,9 +26,8 @@ from dovetail.model.values.resources import fits, total
 from dovetail.placement.buffers.virtual_pods import buffer_uid, is_virtual, planned_for, virtual_pods
 from dovetail.placement.node_terms import node_terms
 from dovetail.rules.brake.unused_launches import (
-    REMEMBERED_SECONDS,
+    BRAKE,
     UnusedLaunch,
-    pod_mark,
     remembered_launches,
     resumed_at,
     unused_launch,
@@ -93,7 +92,7 @@ def earlier_claims(
         made = claims.get(uid, [])
         own = [c for c in made if not _has_lost_its_room(snapshot, c, pod, on_node, takes)]
         coming = next((c.name for c in own if may_become_its_node(c, pod, snapshot.now)), None)
-        count = len(own) + (ended[pod_mark(uid)] if ended else 0)
+        count = len(own) + (sum(ended[known] for known in before_0_2.marks(uid)) if ended else 0)
         if coming is not None:
             awaited[uid] = coming
         elif most and (count >= most or len(made) >= 2 * most):
@@ -140,7 +139,8 @@ def _in_vain_for_buffers(
     for claim, uids in _useless_to_buffers(snapshot, asking, on_node, takes):
         for uid in uids:
             found.setdefault(uid, set()).add(claim.name)
-    marks, up = {pod_mark(uid): uid for uid in asking}, _buffers_with_a_node(snapshot)
+    marks = {known: uid for uid in asking for known in before_0_2.marks(uid)}
+    up = _buffers_with_a_node(snapshot)
     for pool in snapshot.pools.values():
         for launch in remembered_launches(pool, snapshot.now):
             claim_now = snapshot.claims.get(launch.claim)
@@ -172,7 +172,7 @@ def _useless_to_buffers(
     for claim in snapshot.claims.values():
         planned = planned_for(claim.annotations.get(names.PLANNED_BUFFERS, "")).keys() & asking.keys()
         up = up_for(claim, snapshot.now)
-        if not planned or up is None or not BINDING_SECONDS <= up <= REMEMBERED_SECONDS or not counts_again(claim):
+        if not planned or up is None or not BINDING_SECONDS <= up <= BRAKE.window or not counts_again(claim):
             continue
         node = snapshot.pairing.node_of(claim)
         if node is None or node.unschedulable:
@@ -218,7 +218,7 @@ def _by_pod(snapshot: Snapshot, asking: Mapping[str, Pod]) -> dict[str, list[Nod
         here = [uid for uid in planned_pods(claim) if uid in asking]  # none for most claims of a large cluster
         if not here or not had_its_chance(claim) or not counts_again(claim):
             continue
-        if (up_for(claim, snapshot.now) or 0.0) > REMEMBERED_SECONDS:
+        if (up_for(claim, snapshot.now) or 0.0) > BRAKE.window:
             continue
         for uid in here:
             found.setdefault(uid, []).append(claim)

@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from math import inf
-from typing import Final
 
 from dovetail.model import names
 from dovetail.model.nodes import NodeClaim
@@ -11,12 +10,9 @@ from dovetail.model.own.pauses import Activity
 from dovetail.model.places.placements import Reason
 from dovetail.model.pools import NodePool
 from dovetail.model.snapshot import Snapshot
-from dovetail.model.values.backoff import Backoff
 from dovetail.model.values.time import format_time, time_or_none
-from dovetail.rules.brake.unused_launches import Stop, remembered_launches, stop_of
+from dovetail.rules.brake.unused_launches import BRAKE, Stop, remembered_launches, stop_of
 from dovetail.rules.pause.pauses import pause_on
-
-RESTS: Final = Backoff(first=300.0, longest=2400.0)  # until one more launch is tried, after each that comes to nothing
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,7 +63,7 @@ def next_trial(snapshot: Snapshot, pool: NodePool, stop: Stop) -> float:
         return inf
     ended = [launch.at for launch in remembered_launches(pool, snapshot.now) if launch.claim not in snapshot.claims]
     in_vain = [at for at in (*ended, *(claim.created for claim in tried)) if at > since]
-    return max((since, *in_vain)) + RESTS.pause(len(in_vain) + 1)
+    return BRAKE.until(max((since, *in_vain)), len(in_vain))
 
 
 def trials(snapshot: Snapshot, pool: NodePool) -> tuple[NodeClaim, ...]:

@@ -12,17 +12,17 @@ no use; then one of its pods may have a node. No annotation records this: it fol
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from dovetail.model.pods import Pod
 from dovetail.model.snapshot import Snapshot
 from dovetail.model.values.time import format_time
 from dovetail.placement.earlier_claims import used_claims
-from dovetail.placement.held_pools import RESTS, trials
+from dovetail.placement.held_pools import trials
 from dovetail.placement.settings import BrakeSettings, PlacementSettings
 from dovetail.placement.unexplained_launches import Launch, launches_of
-from dovetail.rules.brake.unused_launches import stop_of, whose_pods
+from dovetail.rules.brake.unused_launches import BRAKE, stop_of, whose_pods
 
 OVER_ALL: Final = 2  # how many times one pool's limit all pools together may have
 
@@ -127,8 +127,8 @@ def _held(groups: Mapping[str, Sequence[Launch]], settings: BrakeSettings) -> di
     for mark, launches in groups.items():
         if why := _why(launches, settings, 1):
             in_vain = sum(launch.unexplained for launch in launches)
-            rest = RESTS.pause(in_vain - settings.launches + 1)
-            found[mark] = _Brake(why=why, until=max(launch.at for launch in launches) + rest)
+            until = BRAKE.until(max(launch.at for launch in launches), in_vain - settings.launches)
+            found[mark] = _Brake(why=why, until=until)
     return found
 
 
@@ -144,7 +144,7 @@ def _why(launches: Sequence[Launch], settings: BrakeSettings, times: int) -> str
     """Why so many launches are too many; empty if they are not."""
     most, dollars = settings.launches * times, settings.dollars * times
     in_vain = [launch for launch in launches if launch.unexplained]
-    if most and len(in_vain) >= most and 2 * len(in_vain) >= len(launches):
+    if most and replace(BRAKE, enough=most).holds(len(in_vain), len(launches)):
         return (
             f"{len(in_vain)} of {len(launches)} nodes launched within an hour were of no use to the pods they were for"
         ) + _named(in_vain)

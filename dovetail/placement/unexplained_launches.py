@@ -22,7 +22,7 @@ from dovetail.model.snapshot import Snapshot
 from dovetail.placement.earlier_claims import JOINING_SECONDS, lacks_what_pods_ask_for, up_for, used_claims
 from dovetail.placement.prices import worst_launch_price
 from dovetail.rules.brake.unused_launches import (
-    REMEMBERED_SECONDS,
+    BRAKE,
     Whose,
     remembered_launches,
     resumed_at,
@@ -82,7 +82,7 @@ def _standing(snapshot: Snapshot, on_node: Mapping[str, Sequence[Pod]], well_kno
 
 def _recent(snapshot: Snapshot) -> Iterator[NodeClaim]:
     """The claims that were made for pods or buffers within the hour, since their pools were last resumed, by age."""
-    since = {n: max(snapshot.now - REMEMBERED_SECONDS, resumed_at(p)) for n, p in snapshot.pools.items()}
+    since = {n: max(snapshot.now - BRAKE.window, resumed_at(p)) for n, p in snapshot.pools.items()}
     for claim in sorted(snapshot.claims.values(), key=attrgetter("created", "name")):
         begun = since.get(claim.labels.get(names.NODE_POOL, ""))
         planned = names.PLANNED_PODS in claim.annotations or names.PLANNED_BUFFERS in claim.annotations

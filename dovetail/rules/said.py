@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
-from dovetail.model.own.breaker_rules import BreakerRule, strictest
+from dovetail.model.own.breaker_rules import strictest
 from dovetail.model.own.health import Readiness
 from dovetail.model.own.pauses import Activity, Pause
 from dovetail.model.own.policies import Policy
@@ -13,6 +13,7 @@ from dovetail.model.own.rollouts import PoolNodes, Rollout
 from dovetail.model.pools import NodePool
 from dovetail.model.reasons.disruption_reasons import DisruptionReason, WhyNot
 from dovetail.model.snapshot import Snapshot
+from dovetail.model.values.brake import Brake
 
 
 class Cause(StrEnum):
@@ -101,7 +102,7 @@ class Said:
         return frozenset(rate.per for policy in self.policies for rate in policy.rates)
 
     @property
-    def breaker_rule(self) -> BreakerRule:
+    def breaker_rule(self) -> Brake:
         """When the pool's breakers open, and for how long."""
         return breaker_rule_of(self.policies)
 
@@ -115,9 +116,9 @@ class Said:
         return replace(self, now=moment)
 
 
-def breaker_rule_of(policies: Iterable[Policy]) -> BreakerRule:
+def breaker_rule_of(policies: Iterable[Policy]) -> Brake:
     """The rule that these policies of a NodePool set for its breakers."""
-    return strictest(policy.breaker for policy in policies if policy.breaker is not None)
+    return strictest(policy.breaker.brake for policy in policies if policy.breaker is not None)
 
 
 def rollouts_of(rollouts: Mapping[str, Rollout], pool: str) -> tuple[Rollout, ...]:

@@ -20,15 +20,16 @@ from dovetail.model.own.policies import Policy, TimeRules
 from dovetail.model.own.rollouts import Rollout, RolloutState, RolloutStatus, RolloutStep
 from dovetail.model.snapshot import Snapshot
 from dovetail.ports.failures import Conflict
-from dovetail.rules.brake.breakers import Breaker, breaker_of, with_breaker
+from dovetail.rules.brake.breakers import Breaker, Happened, breaker_of, with_breaker
 from testing.fakes import FakeClaims, FakeNotices, FakePods, World
 from tests.activities.test_pauses import OneNamespace
 from tests.activities.test_rates import Killed, Kills, Pools, Scene
 from tests.lifecycle.objects import a_joined_claim
 
-RULE = BreakerRule(failures=3, within=1800.0, first=600.0)
-POLICY = Policy(name="p", breaker=RULE)
-OPEN = Breaker(reason="Drifted", failures=((10.0, "00000001"),), opened=10.0)
+SAID = BreakerRule(within=1800.0, first=600.0)
+RULE = SAID.brake
+POLICY = Policy(name="p", breaker=SAID)
+OPEN = Breaker(reason="Drifted", failures=(Happened(10.0, "00000001"),), opened=10.0)
 TEMPORAL_TRIES = 30
 
 
@@ -129,7 +130,7 @@ async def test_the_count_and_the_rest_outlive_the_workers(seed: int) -> None:
 
     failed = known(pools)
     assert (len(failed.failures), failed.tries, failed.until(RULE)) == (3, 0, (failed.opened or 0.0) + 600.0)
-    pools.pool = with_breaker(pools.pool, replace(failed, probe=(failed.until(RULE) or 0.0, "0000beef")))
+    pools.pool = with_breaker(pools.pool, replace(failed, probe=Happened(failed.until(RULE) or 0.0, "0000beef")))
     pools.world.clock += 1200.0
     await give_back(pools, "d")
 
@@ -153,7 +154,7 @@ async def test_upkeep_publishes_what_holds_once_and_takes_off_what_holds_no_more
     pools = Pools(World(), Kills())
     pools.world.clock = 1000.0
     opened_pool = with_breaker(pools.pool, OPEN)
-    pools.pool = with_breaker(opened_pool, Breaker(reason="Empty", failures=((10.0, "00000002"),)))
+    pools.pool = with_breaker(opened_pool, Breaker(reason="Empty", failures=(Happened(10.0, "00000002"),)))
     upkeep = BreakerUpkeep(cast(Any, pools), FakeNotices(pools.world), lambda: pools.world.clock + 3600.0)
 
     def snapshot() -> Snapshot:

@@ -13,10 +13,11 @@ from dovetail.model.nodes import NodeClaim
 from dovetail.model.pods import Pod
 from dovetail.model.pools import NodePool
 from dovetail.model.snapshot import Snapshot
+from dovetail.model.values.memory import mark
 from dovetail.placement.settings import BrakeSettings
 from dovetail.ports.failures import Failure
 from dovetail.ports.objects import MetadataChange, PoolStatus
-from dovetail.rules.brake.unused_launches import pod_mark, remembered_launches, stop_of, stop_text
+from dovetail.rules.brake.unused_launches import remembered_launches, stop_of, stop_text
 from testing.fakes import FakeNotices, World
 from tests.activities.test_creating_claims import POOL, created
 from tests.activities.test_upkeep import Pools
@@ -90,7 +91,7 @@ async def test_a_buffer_s_node_is_remembered_as_it_begins_to_leave_and_its_pods_
         unused = UnusedLaunches(view, pools, lambda: NOW)
         await (unused.remember_for_buffers(claim) if nodes else unused.remember(claim))
         [launch] = remembered_launches(pools.pools["default"], NOW)
-        marks = [pod_mark(uid) for uid in (["buffer-spare"] if nodes else ["buffer-spare", pod.uid])]
+        marks = [mark(uid) for uid in (["buffer-spare"] if nodes else ["buffer-spare", pod.uid])]
         assert launch.pods == tuple(sorted(marks)) and launch.whose.namespaces
 
 

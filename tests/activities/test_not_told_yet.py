@@ -27,7 +27,7 @@ from dovetail.model.pods import Pod, VolumeUse
 from dovetail.model.snapshot import Snapshot
 from dovetail.model.values.json import Json
 from dovetail.ports.failures import NotSeenYet
-from dovetail.rules.brake.breakers import Breaker, with_breaker
+from dovetail.rules.brake.breakers import Breaker, Happened, with_breaker
 from testing.disruption_worlds import a_pair, a_world, condition
 from testing.fakes import FakeNotices, World
 from testing.time_rules import with_rules
@@ -269,7 +269,8 @@ async def test_no_roll_out_is_made_before_it_is_known_which_there_are(kind: str,
 
 @pytest.mark.parametrize(("kind", "waits"), stales("DisruptionPolicy"))
 async def test_no_breaker_is_written_before_it_is_known_what_policies_say_of_it(kind: str, waits: bool) -> None:
-    pool = with_breaker(POOL, Breaker(reason="Empty", failures=((10.0, "00000002"),)))  # long ago: it is taken off
+    long_ago = (Happened(10.0, "00000002"),)  # it is taken off
+    pool = with_breaker(POOL, Breaker(reason="Empty", failures=long_ago))
     upkeep = BreakerUpkeep(cast(Any, None), FakeNotices(World()), lambda: START + 3600.0)
     snapshot = Snapshot(now=START, pools={pool.name: pool})
 

@@ -25,8 +25,9 @@ from dovetail.model.pods import Pod
 from dovetail.model.pools import ClaimTemplate, NodePool
 from dovetail.model.reasons.disruption_reasons import DisruptionReason
 from dovetail.model.scheduling.taints import Taint
+from dovetail.model.values import memory as memories
 from dovetail.ports.failures import NotReadable
-from dovetail.rules.brake.breakers import happened_mark
+from dovetail.rules.brake.breakers import Happened, breakers_of
 from dovetail.workflows.disrupt_nodes import REPLACEMENT_SECONDS
 from testing.fakes import FakeClaims, FakeLookups, FakeNotices, FakePods, World, mark_ports
 from tests.activities.test_gated_orders import OnePool
@@ -381,5 +382,5 @@ async def test_a_replacement_that_had_its_time_is_remembered_by_its_pool(
         world.put(claim, replace(claim, name="b"))
         await ActivityEnvironment().run(GiveBack(FakeClaims(world), FakePods(world), memory).give_back, request)
 
-    text = pools.pools["default"].annotations.get(names.BREAKER, "")
-    assert text == (f"Drifted@={NOW:.0f}:{happened_mark('plan')}" if remembered else "")
+    found = {reason: each.failures for reason, each in breakers_of(pools.pools["default"]).items()}
+    assert found == ({"Drifted": (Happened(NOW, memories.mark("plan")),)} if remembered else {})

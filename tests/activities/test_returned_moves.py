@@ -1,5 +1,6 @@
 """What consolidation took and what was launched again: remembered on the NodePool, and too much of it is held back."""
 
+import json
 from dataclasses import replace
 from typing import Any
 
@@ -22,7 +23,7 @@ from dovetail.model.pools import NodePool
 from dovetail.model.reasons.disruption_reasons import DisruptionReason
 from dovetail.ports.failures import Unreachable
 from dovetail.ports.objects import MetadataChange
-from dovetail.rules.brake.returned_moves import RESTS, moves_brake, returned_text, taken_text
+from dovetail.rules.brake.returned_moves import BRAKE, TAKEN, moves_brake, with_moved
 from testing.disruption_worlds import HOUR, NOW, a_pair, a_pool, a_world
 from testing.fakes import FakeClaims, FakeLookups, FakeNotices, World
 from tests.activities.test_creating_claims import NODE, POOL
@@ -36,8 +37,7 @@ def remembering(*events: tuple[float, str, int], pool: NodePool | None = None) -
     """A pool after so many nodes were taken, or have returned, each so long before NOW."""
     found = pool or a_pool()
     for ago, what, nodes in events:
-        text_of = taken_text if what == "taken" else returned_text
-        found = replace(found, annotations={names.RETURNED_MOVES: text_of(found, nodes, NOW - ago)})
+        found = with_moved(found, what, nodes, NOW - ago)
     return found
 
 
@@ -48,10 +48,10 @@ def remembering(*events: tuple[float, str, int], pool: NodePool | None = None) -
         ([(HOUR, "taken", 4)], None),
         ([(HOUR, "taken", 4), (60, "returned", 2)], None),  # too few
         ([(HOUR, "taken", 9), (60, "returned", 4)], None),  # less than half
-        ([(HOUR, "taken", 4), (60, "returned", 3)], RESTS.first),
-        ([(HOUR, "taken", 4), (200, "returned", 2), (60, "returned", 1)], RESTS.first),  # together
-        ([(HOUR, "taken", 6), (700, "returned", 3), (60, "returned", 3)], 2 * RESTS.first),
-        ([(HOUR, "taken", 9), *[(3000 - 400 * n, "returned", 1) for n in range(8)]], RESTS.longest),
+        ([(HOUR, "taken", 4), (60, "returned", 3)], BRAKE.rests.first),
+        ([(HOUR, "taken", 4), (200, "returned", 2), (60, "returned", 1)], BRAKE.rests.first),  # together
+        ([(HOUR, "taken", 6), (700, "returned", 3), (60, "returned", 3)], 2 * BRAKE.rests.first),
+        ([(HOUR, "taken", 9), *[(3000 - 400 * n, "returned", 1) for n in range(8)]], BRAKE.rests.longest),
         ([(25 * HOUR, "taken", 9), (24 * HOUR, "returned", 9)], None),  # a day ago
     ],
 )
@@ -79,7 +79,7 @@ def test_an_annotation_that_somebody_has_spoilt_counts_as_none(text: str) -> Non
 def test_it_holds_underutilized_alone_and_says_until_when_and_what_ends_it() -> None:
     pool = remembering((HOUR, "taken", 4), (0, "returned", 4))
     world = a_world([a_pair("n1"), a_pair("n2")], pools=[pool])
-    fleet, until = Fleet(world, SETTINGS), NOW + RESTS.first
+    fleet, until = Fleet(world, SETTINGS), NOW + BRAKE.rests.first
 
     found = {reason: allowances_for(fleet, reason)[pool.name] for reason in DisruptionReason}
 
@@ -140,13 +140,15 @@ async def test_what_comes_back_is_written_on_the_pool_and_an_event_says_so() -> 
     await launched(world, pools, 2)
     assert pools.writes == 0  # nothing was taken, and nothing is asked
     await taken(world, pools)
-    pools.pool = replace(pools.pool, annotations={names.RETURNED_MOVES: taken_text(pools.pool, 2, world.now())})
+    pools.pool = with_moved(pools.pool, TAKEN, 2, world.now())
 
     await launched(world, pools, 1, reason="drifted")  # a replacement
     assert pools.writes == 1
     await launched(world, pools, 5)
 
-    assert pools.pool.annotations[names.RETURNED_MOVES] == "1000x3;1000x3"
+    assert json.loads(pools.pool.annotations[names.RETURNED_MOVES])["entries"] == [
+        {"at": "1970-01-01T00:16:40Z", "what": what, "nodes": 3} for what in ("returned", "taken")
+    ]
     [said] = [notice for notice in world.notices if notice.reason == "ConsolidationSlowed"]
     assert "of 3 nodes that consolidation took within a day 3 were launched again" in said.message
     await launched(world, pools, 1)

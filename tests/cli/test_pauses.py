@@ -1,5 +1,6 @@
 """`dovetail pause` and `resume` write objects and nothing else; `plan` and `explain` say what a pause holds back."""
 
+import json
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -25,10 +26,12 @@ from dovetail.messages.plans import DisruptionPlan
 from dovetail.messages.states import Held
 from dovetail.model import names
 from dovetail.ports.failures import Forbidden
+from dovetail.rules.brake.breakers import Breaker, Happened, with_breaker
 from dovetail.rules.brake.unused_launches import resumed_annotations
 from dovetail.rules.pause.pauses import annotations_of
 from dovetail.settings.deciding import disruption_settings
 from testbed.simulated_world import SimulatedWorld
+from testing.disruption_worlds import a_pool as a_node_pool
 from tests.adapters.simulator.manifests import a_deployment
 from tests.cli.test_explain_node import OPEN, a_managed_node
 from tests.cli.worlds import CLUSTER, a_ready_pool, a_world, looked
@@ -169,7 +172,9 @@ def test_a_pool_whose_replacements_failed_is_resumed_by_the_same_command(
 ) -> None:
     """Decision 226."""
     pool = a_ready_pool()
-    pool["metadata"]["annotations"] = {names.BREAKER: "Drifted@=1700000000:0000000a.1700000001:0000000b/1700000001x0"}
+    failures = tuple(Happened(1700000000.0 + n, f"{n}") for n in (0, 1))
+    opened = with_breaker(a_node_pool(), Breaker(reason="Drifted", failures=failures, opened=1700000001.0))
+    pool["metadata"]["annotations"] = {names.BREAKER: opened.annotations[names.BREAKER]}
     world = a_world(tmp_path, pool)
 
     assert typed(world, "resume", "--pool", "default") == 0
@@ -177,7 +182,8 @@ def test_a_pool_whose_replacements_failed_is_resumed_by_the_same_command(
     said, where = capsys.readouterr().out.splitlines()
     assert said.startswith("NodePool default: nodes are replaced again; 2 replacements for Drifted had failed")
     assert where == target(world)
-    assert own(world, "NodePool", "default") == {"breaker": "Drifted@=-1700000001"}, "up to which failures"
+    [left] = json.loads(own(world, "NodePool", "default")["breaker"])["entries"]
+    assert left == {"reason": "Drifted", "ended": "2023-11-14T22:13:21Z"}, "up to which failures"
 
 
 def test_a_resume_that_fails_half_way_has_said_what_it_did(

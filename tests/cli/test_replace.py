@@ -16,7 +16,9 @@ from dovetail.cli.orders import compared
 from dovetail.connection.owner import OtherCluster
 from dovetail.model import names
 from dovetail.model.values.time import format_time
+from dovetail.rules.brake.breakers import Breaker, Happened, with_breaker
 from testbed.simulated_world import SimulatedWorld
+from testing.disruption_worlds import a_pool as a_node_pool
 from tests.adapters.simulator.manifests import a_node
 from tests.cli.fleet import the_nodes
 from tests.cli.test_explain_node import a_managed_node
@@ -128,7 +130,9 @@ def test_nodes_are_chosen_from_here_where_no_worker_is_to_be_asked(
 def test_who_asks_learns_what_failed_in_the_pool_and_is_not_held(
     world: SimulatedWorld, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    failed = "Drifted@=1700000000:0000000a.1700000001:0000000b/1700000001x0"
+    failures = tuple(Happened(1700000000.0 + n, f"{n}") for n in (0, 1))
+    opened = Breaker(reason="Drifted", failures=failures, opened=1700000001.0)
+    failed = with_breaker(a_node_pool(), opened).annotations[names.BREAKER]
     world.patch("NodePool", "default", {"metadata": {"annotations": {names.BREAKER: failed}}})
 
     assert typed(world, "n1") == 0

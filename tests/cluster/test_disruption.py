@@ -7,6 +7,7 @@ measured by `python -m acceptance.bench.live`.
 
 import asyncio
 import time
+from dataclasses import replace
 from functools import partial
 
 import pytest
@@ -14,12 +15,14 @@ import pytest
 from dovetail.model import names
 from dovetail.model.values.json import Json
 from dovetail.model.values.time import parse_time
+from dovetail.rules.brake.breakers import Breaker, Happened, with_breaker
 from dovetail.termination.announced import DRAINING, PLANNED
 from testbed.plane import AuditEntry
 from testing.cluster.fleets import fleet_pool, most_at_once, owners_in, pool_claims, workload
 from testing.cluster.ground import Ground
 from testing.cluster.objects import DEPLOYMENTS, has_condition, is_tainted, no_eviction, owner_of
 from testing.cluster.timeline import Timeline
+from testing.disruption_worlds import a_pool
 from tests.cluster.system.scenes import NEVER, boot, gone
 
 pytestmark = pytest.mark.cluster
@@ -235,8 +238,12 @@ async def test_failed_replacements_hold_the_others_of_their_pool_until_a_person_
 
     await ground.until(all_have_drifted, 60, "both nodes have drifted, and no budget lets them go")
     hashed, now = (await the_pool())["metadata"]["annotations"][names.NODE_POOL_HASH], time.time()
-    failures = ".".join(f"{now - ago:.0f}:{ago:08x}" for ago in (1200, 600, 0))
-    remembered = {names.BREAKER: f"Drifted@{hashed}={failures}/{now:.0f}x0"}
+    failures = tuple(Happened(now - ago, f"{ago}") for ago in (1200, 600, 0))
+    known = with_breaker(
+        replace(a_pool(), annotations={names.NODE_POOL_HASH: hashed}),
+        Breaker(reason="Drifted", failures=failures, opened=now),
+    )
+    remembered = {names.BREAKER: known.annotations[names.BREAKER]}
     body = fleet_pool("held", colour="green", disruption=ALL)
     body["metadata"]["annotations"] = {**body["metadata"].get("annotations", {}), **remembered}
     await ground.apply(body)
@@ -268,7 +275,7 @@ async def test_failed_replacements_hold_the_others_of_their_pool_until_a_person_
         return not left & old and await ground.settled(2)
 
     await ground.until(replaced, 180, "both nodes are replaced")
-    assert "/" not in (await the_pool())["metadata"]["annotations"].get(names.BREAKER, ""), "it is closed"
+    assert '"opened"' not in (await the_pool())["metadata"]["annotations"].get(names.BREAKER, ""), "it is closed"
 
 
 @pytest.mark.soak

@@ -12,20 +12,23 @@ from dovetail.disruption.rounds import never
 from dovetail.disruption.settings import DisruptionSettings
 from dovetail.messages.plans import DisruptionPlan
 from dovetail.model import names
-from dovetail.model.own.breaker_rules import BreakerRule
+from dovetail.model.own.breaker_rules import BREAKER, BreakerRule
 from dovetail.model.own.policies import Policy
 from dovetail.model.own.rollouts import Rollout, RolloutState, RolloutStatus, RolloutStep
 from dovetail.model.pools import NodePool
 from dovetail.model.reasons.disruption_reasons import WhyNot
 from dovetail.model.snapshot import Snapshot
+from dovetail.model.values.backoff import Backoff
+from dovetail.model.values.brake import Brake
+from dovetail.model.values.memory import mark
 from dovetail.rules.brake.breaker_moves import breakers_look_again, next_breakers
 from dovetail.rules.brake.breakers import (
     PROBE,
     Breaker,
+    Happened,
     breaker_of,
-    happened_mark,
     open_breakers,
-    probe_mark,
+    probe_of,
     with_breaker,
     with_failures_answered,
 )
@@ -33,9 +36,11 @@ from testing.disruption_worlds import HOUR, NOW, Pair, a_pair, a_pod, a_pool, a_
 from testing.time_rules import with_rules
 
 SETTINGS = DisruptionSettings()
-RULE = BreakerRule(failures=3, within=1800.0, first=600.0)
-OPEN = Breaker(reason="Drifted", failures=tuple((NOW - 900 - n, f"{n:08x}") for n in (2, 1, 0)), opened=NOW - 900)
-TRIED = replace(OPEN, probe=(NOW - 300, probe_mark("c/disrupt/p1")))
+RULE = Brake(enough=3, window=1800.0, rests=replace(BREAKER.rests, first=600.0))
+OPEN = Breaker(
+    reason="Drifted", failures=tuple(Happened(NOW - 900 - n, f"{n:08x}") for n in (2, 1, 0)), opened=NOW - 900
+)
+TRIED = replace(OPEN, probe=probe_of("c/disrupt/p1", NOW - 300))
 
 
 def a_replacement(
@@ -78,7 +83,7 @@ def test_a_replacement_that_does_not_stay_ready_for_five_minutes_has_failed(pair
 
     assert (found is not None) is counts
     if found is not None:
-        assert found.failures == ((NOW, happened_mark(pair.claim.uid)),)
+        assert found.failures == (Happened(NOW, mark(pair.claim.uid)),)
         assert moved(found, [pair], NOW + 5) == found, "once"
 
 
@@ -93,7 +98,7 @@ def test_a_replacement_that_does_not_stay_ready_for_five_minutes_has_failed(pair
         (a_replacement("r", NOW - 300, reason="Empty"), False),
     ],
 )
-@pytest.mark.parametrize("known", [OPEN, TRIED, Breaker(reason="Drifted", failures=((NOW - 900, "00000001"),))])
+@pytest.mark.parametrize("known", [OPEN, TRIED, Breaker(reason="Drifted", failures=(Happened(NOW - 900, "00000001"),))])
 def test_a_replacement_that_has_stayed_ready_for_five_minutes_ends_it(known: Breaker, pair: Pair, closes: bool) -> None:
     found = moved(known, [pair])
     assert (found == Breaker(reason="Drifted", ended=known.last)) is closes and found is not None
@@ -112,7 +117,7 @@ def test_what_has_failed_counts_once_and_no_more_when_a_good_one_or_a_person_has
         assert looked(pool, pairs, NOW + later) == pool and not open_breakers(pool)
     another = a_replacement("another", NOW + 360, ready="Unknown", since=NOW + 420)
     found = breaker_of(looked(pool, [*pairs, another], NOW + 425), "Drifted")
-    assert found is not None and found.failures == ((NOW + 425, happened_mark(another.claim.uid)),)
+    assert found is not None and found.failures == (Happened(NOW + 425, mark(another.claim.uid)),)
     assert names.BREAKER not in looked(pool, pairs, NOW + 1800).annotations
 
 
@@ -148,7 +153,7 @@ def test_a_try_that_left_no_trace_is_over_after_a_while_and_one_that_goes_on_is_
 
 
 def test_failures_of_long_ago_are_forgotten_and_each_change_has_its_moment() -> None:
-    known = Breaker(reason="Drifted", failures=((NOW, "00000001"),))
+    known = Breaker(reason="Drifted", failures=(Happened(NOW, "00000001"),))
     pool = with_breaker(a_pool(), known)
     world = a_world([a_replacement("r", NOW - 100)], pools=[pool])
 
@@ -195,15 +200,16 @@ def test_while_one_is_tried_no_other_begins() -> None:
 @pytest.mark.parametrize(
     ("rule", "most"),
     [
-        (BreakerRule(), 8),
-        (BreakerRule(first=600.0, longest=6 * HOUR), 10),
-        (BreakerRule(failures=5, first=600.0, longest=6 * HOUR), 12),
+        (BREAKER, 8),
+        (replace(BREAKER, rests=Backoff(first=600.0, longest=6 * HOUR)), 10),
+        (Brake(enough=5, window=HOUR, rests=Backoff(first=600.0, longest=6 * HOUR)), 12),
     ],
 )
-def test_a_day_with_an_image_that_never_comes_up_costs_few_launches(rule: BreakerRule, most: int) -> None:
+def test_a_day_with_an_image_that_never_comes_up_costs_few_launches(rule: Brake, most: int) -> None:
     """One node at a time, each given back after ten minutes; with a memory of nodes alone these are more than a
     hundred."""
-    policy = Policy(name="p", breaker=rule)
+    said = BreakerRule(failures=rule.enough, within=rule.window, first=rule.rests.first, longest=rule.rests.longest)
+    policy = Policy(name="p", breaker=said)
     pool, now, launches = a_pool(consolidate_after=None), NOW, 0
     while now < NOW + 24 * HOUR:
         choice = choose(a_fleet(pool, now, policy), SETTINGS, never)
@@ -211,7 +217,7 @@ def test_a_day_with_an_image_that_never_comes_up_costs_few_launches(rule: Breake
             launches += 1
             known = breaker_of(pool, "Drifted")
             if known is not None and known.opened is not None:
-                pool = with_breaker(pool, replace(known, probe=(now, "0000beef")))
+                pool = with_breaker(pool, replace(known, probe=Happened(now, "0000beef")))
             now += 601
             known = breaker_of(pool, "Drifted") or Breaker(reason="Drifted")
             pool = with_breaker(pool, known.failed(f"{launches:08x}", rule, now))

@@ -18,7 +18,7 @@ from dovetail.model.pools import Budget
 from dovetail.model.reasons.disruption_reasons import WhyNot
 from dovetail.model.snapshot import Snapshot
 from dovetail.model.values.resources import NODES
-from dovetail.rules.brake.breakers import Breaker, with_breaker
+from dovetail.rules.brake.breakers import Breaker, Happened, with_breaker
 from testing.disruption_worlds import NOW, Pair, a_pair, a_pod, a_pool, a_world, condition
 
 NEVER_QUIET: dict[str, Any] = {"consolidate_after": None}
@@ -342,7 +342,7 @@ def test_replacements_that_failed_hold_the_drift_of_their_pool_but_for_one_try(
 ) -> None:
     """Decision 226: the budget would let all three go; another pool is not held."""
     failed = Breaker(
-        reason="Drifted", failures=tuple((NOW - ago - n, f"0000000{n}") for n in (2, 1, 0)), opened=NOW - ago
+        reason="Drifted", failures=tuple(Happened(NOW - ago - n, f"0000000{n}") for n in (2, 1, 0)), opened=NOW - ago
     )
     held = with_breaker(a_pool("a", replicas=replicas, budgets=(Budget(nodes="100%"),)), failed)
     other = a_pool("b", replicas=replicas, budgets=(Budget(nodes="100%"),))

@@ -15,7 +15,7 @@ from dovetail.model import names
 from dovetail.model.own.rollouts import Rollout, RolloutState
 from dovetail.model.pods import Expression
 from dovetail.model.snapshot import Snapshot
-from dovetail.rules.brake.breakers import Breaker, with_breaker
+from dovetail.rules.brake.breakers import Breaker, Happened, with_breaker
 from testing.disruption_worlds import HOUR, NOW, a_pair, a_pod, a_pool, a_world, condition
 from testing.time_rules import with_rules
 from tests.disruption.test_roll_back import going_back
@@ -97,7 +97,7 @@ def test_where_its_own_pool_has_no_room_for_it_a_node_waits_and_says_so() -> Non
 def test_a_pool_whose_breaker_is_open_is_entered_by_none_but_its_own_try(due: bool) -> None:
     """DIQ-43: the failures are remembered by the NodePool whose replacements failed, not by that of the nodes."""
     failed = NOW - (2 * HOUR if due else 300)
-    breaker = Breaker(reason="Drifted", failures=((failed, "0000000a"),), opened=failed)
+    breaker = Breaker(reason="Drifted", failures=(Happened(failed, "0000000a"),), opened=failed)
     world = two_pools()
     pools = {**world.pools, "b": with_breaker(world.pools["b"], breaker)}
 
@@ -119,10 +119,10 @@ def consolidated(*rules: Rollout, b: Breaker | None = None, a: Breaker | None = 
 
 def test_consolidation_does_not_enter_a_pool_whose_breaker_is_open_for_it() -> None:
     """DIQ-43: nor where another NodePool would launch the image that the node's own refuses."""
-    breaker = Breaker(reason="Underutilized", failures=((NOW - 300, "0000000a"),), opened=NOW - 300)
+    breaker = Breaker(reason="Underutilized", failures=(Happened(NOW - 300, "0000000a"),), opened=NOW - 300)
     assert entered(consolidated()) == [("a0", "b")]
     assert entered(consolidated(b=replace(breaker, reason="Drifted"))) == [("a0", "b")]
-    due = replace(breaker, failures=((NOW - 2 * HOUR, "0000000a"),), opened=NOW - 2 * HOUR)
+    due = replace(breaker, failures=(Happened(NOW - 2 * HOUR, "0000000a"),), opened=NOW - 2 * HOUR)
     for world in (*(consolidated(b=each) for each in (breaker, due)), consolidated(going_back())):
         assert isinstance(choose(world, DisruptionSettings(), never), NothingToDo)
         said = " ".join(each.message for each in explain_node(world, DisruptionSettings(), "a0").passed_over)

@@ -44,7 +44,7 @@ from dovetail.model.own.stable_images import (
 from dovetail.model.pools import Budget
 from dovetail.model.snapshot import Snapshot
 from dovetail.rules.beginnings import hold_of, said_in
-from dovetail.rules.brake.breakers import Breaker, with_breaker
+from dovetail.rules.brake.breakers import Breaker, Happened, with_breaker
 from dovetail.rules.rollout.moves import UNHEALED, next_move
 from dovetail.rules.rollout.nodes import nodes_of
 from dovetail.rules.said import Cause
@@ -245,7 +245,7 @@ def test_nodes_that_are_not_ready_do_not_hold_the_way_back_and_hold_everything_e
 
 
 def test_failures_before_it_went_back_do_not_hold_the_way_back() -> None:
-    failures = tuple((NOW - ago, f"{ago:08x}") for ago in (300, 200, 100))
+    failures = tuple(Happened(NOW - ago, f"{ago:08x}") for ago in (300, 200, 100))
     pool = with_breaker(POOL, Breaker(reason="Drifted", failures=failures, opened=NOW - 100))
     world = a_cluster(4, 2, going_back())
 
@@ -289,7 +289,7 @@ def test_three_replacements_in_a_row_that_failed_take_it_back() -> None:
     rollout = replace(a_rollout(a_status(begun=NOW - 150, stable=KNOWN)), rolls_back=True)
 
     def found(*moments: float) -> RolloutStatus:
-        failures = tuple((moment, f"{number:08x}") for number, moment in enumerate(moments))
+        failures = tuple(Happened(moment, f"{number:08x}") for number, moment in enumerate(moments))
         pool = with_breaker(POOL, Breaker(reason="Drifted", failures=failures))
         return next_move(rollout, pool, SEEN["nothing"], NOW)
 

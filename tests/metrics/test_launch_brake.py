@@ -3,15 +3,14 @@
 from dataclasses import replace
 
 from dovetail.model import names
-from dovetail.rules.brake.unused_launches import remembered_text, stop_text, unused_launch
+from dovetail.rules.brake.unused_launches import stop_text, unused_launch, with_unused_launch
 from dovetail.telemetry.metrics.ours.launch_brake import HELP, launch_samples
 from tests.placement.builders import NOW, a_pool, a_snapshot
 
 
 def test_each_pool_says_whether_it_is_stopped_and_how_many_launches_were_of_no_use() -> None:
-    memory = remembered_text([], unused_launch("c", NOW - 5, ["uid"]))
-    noted = {names.LAUNCHES_STOPPED: stop_text(NOW, "why"), names.UNUSED_LAUNCHES: memory}
-    pools = [a_pool("fine"), replace(a_pool("stopped"), annotations=noted)]
+    stopped = replace(a_pool("stopped"), annotations={names.LAUNCHES_STOPPED: stop_text(NOW, "why")})
+    pools = [a_pool("fine"), with_unused_launch(stopped, unused_launch("c", NOW - 5, ["uid"]), NOW)]
 
     samples = list(launch_samples(a_snapshot(pools=pools)))
 

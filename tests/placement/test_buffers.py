@@ -29,7 +29,7 @@ from dovetail.placement.buffers.virtual_pods import (
 )
 from dovetail.placement.earlier_claims import in_vain_for_buffers
 from dovetail.placement.proposals import proposed_nodes
-from dovetail.rules.brake.unused_launches import remembered_launches, remembered_text, unused_launch, whose_pods
+from dovetail.rules.brake.unused_launches import unused_launch, whose_pods, with_unused_launch
 from tests.placement.buffer_worlds import DEPLOYMENT, a_buffer, a_source, a_template, with_buffers
 from tests.placement.builders import NOW, a_node, a_pod, a_pool, a_snapshot, an_index, groups, placed
 
@@ -321,8 +321,7 @@ def a_pool_that_remembers(*claims: str) -> NodePool:
     pool = a_pool()
     for claim in claims:
         launch = unused_launch(claim, NOW - 60.0, ["buffer-spare"], whose_pods([a_pod("virtual")]))
-        text = remembered_text(remembered_launches(pool, NOW), launch)
-        pool = replace(pool, annotations={names.UNUSED_LAUNCHES: text})
+        pool = with_unused_launch(pool, launch, NOW)
     return pool
 
 
@@ -402,9 +401,10 @@ def test_a_buffer_goes_on_where_its_nodes_prove_nothing(of_second: dict[str, Any
 
 def never_joined(*claims: str) -> dict[str, Any]:
     """A pool that remembers these claims for the buffer, which ended a moment ago."""
-    known = [unused_launch(claim, NOW - 1.0, ["buffer-spare"]) for claim in claims]
-    text = remembered_text(known[:-1], known[-1])
-    return {"pools": [replace(a_pool(), annotations={names.UNUSED_LAUNCHES: text})]}
+    pool = a_pool()
+    for claim in claims:
+        pool = with_unused_launch(pool, unused_launch(claim, NOW - 1.0, ["buffer-spare"]), NOW)
+    return {"pools": [pool]}
 
 
 def test_a_buffer_whose_nodes_never_join_gets_no_third_one_within_the_hour_and_its_status_says_why() -> None:

@@ -11,7 +11,7 @@ from dovetail.model.pods import HostPort, Pod, PodShape
 from dovetail.model.snapshot import Snapshot
 from dovetail.model.values.resources import parse_resources
 from dovetail.placement.earlier_claims import earlier_claims
-from dovetail.rules.brake.unused_launches import pod_mark, remembered_text, unused_launch
+from dovetail.rules.brake.unused_launches import unused_launch, with_unused_launch
 from tests.placement.builders import (
     CLASS,
     NOW,
@@ -144,8 +144,7 @@ def test_claims_that_have_ended_count_for_an_hour() -> None:
     pod = a_pod("web")
 
     def nodes(age: float) -> int:
-        first = remembered_text([], unused_launch("one", NOW - age, [pod.uid]))
-        pool = replace(a_pool(), annotations={names.UNUSED_LAUNCHES: first})
+        pool = with_unused_launch(a_pool(), unused_launch("one", NOW - age, [pod.uid]), NOW - age)
         return len(placed(with_claims([pod], a_claim("two", pod, ready_for=30.0), pools=[pool])).new)
 
     assert (nodes(60.0), nodes(3700.0)) == (0, 1)
@@ -234,9 +233,8 @@ def test_a_pod_of_a_leaving_node_waits_for_the_claim_that_is_made_for_it() -> No
     assert not placed(with_claims([pod], unlaunched, nodes=[leaving])).new
 
 
-def test_marks_of_pods_are_short_and_an_annotation_that_is_spoilt_counts_as_none() -> None:
+def test_an_annotation_that_is_spoilt_counts_as_none() -> None:
     pod = a_pod("web")
     pool = replace(a_pool(), annotations={names.UNUSED_LAUNCHES: "[{]=@,,x@y=z", names.LAUNCHES_RESUMED: "yesterday"})
 
-    assert len(pod_mark(pod.uid)) == 8
     assert len(placed(with_claims([pod], a_claim("two", pod, ready_for=30.0), pools=[pool])).new) == 1

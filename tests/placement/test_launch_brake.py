@@ -12,17 +12,16 @@ from dovetail.model.pods import Owner, Pod
 from dovetail.model.pools import NodePool
 from dovetail.model.snapshot import Snapshot
 from dovetail.placement.earlier_claims import launch_in_vain
-from dovetail.placement.held_pools import RESTS
 from dovetail.placement.launch_brake import pods_held_back, pools_to_resume, pools_to_stop
 from dovetail.placement.place_pods import place
 from dovetail.placement.provisioning_plan import plan_provisioning
 from dovetail.placement.settings import BrakeSettings, PlacementSettings
 from dovetail.rules.brake.unused_launches import (
-    remembered_launches,
-    remembered_text,
+    BRAKE,
     stop_of,
     stop_text,
     unused_launch,
+    with_unused_launch,
 )
 from tests.placement.builders import (
     NOW,
@@ -91,9 +90,7 @@ def ended(count: int) -> NodePool:
     """A pool that remembers so many launches that have ended without their pods."""
     pool = a_pool()
     for i in range(count):
-        known = pool.annotations.get(names.UNUSED_LAUNCHES, "")
-        text = ",".join(filter(None, [known, remembered_text([], unused_launch(f"c{i}", NOW - 60, [f"uid-{i}"]))]))
-        pool = replace(pool, annotations={names.UNUSED_LAUNCHES: text})
+        pool = with_unused_launch(pool, unused_launch(f"c{i}", NOW - 60, [f"uid-{i}"]), NOW)
     return pool
 
 
@@ -280,8 +277,8 @@ def test_an_owner_s_rest_ends_with_one_more_node_and_doubles_with_each_in_vain()
     def made(now: float) -> int:
         return len(placed(replace(with_claims([*mine, *more], *claims), now=now)).new)
 
-    assert made(last + 2 * RESTS.first - 1) == 0
-    assert made(last + 2 * RESTS.first) == 1
+    assert made(last + 2 * BRAKE.rests.first - 1) == 0
+    assert made(last + 2 * BRAKE.rests.first) == 1
 
 
 def test_an_owner_whose_nodes_are_mostly_of_use_is_not_held() -> None:
@@ -330,13 +327,11 @@ def test_nodes_without_the_resource_that_their_pods_ask_for_hold_the_owner_of_th
 def test_whose_a_launch_was_is_remembered_after_its_end(of: Callable[[Iterable[Pod]], list[Pod]]) -> None:
     found, claims = useless(20)
     mine = of(found)
-    text = ""
+    pool = a_pool()
     for claim in for_each(claims[:10], found[::2], found[1::2]):
         launch = launch_in_vain(claim, {pod.uid: pod for pod in mine}, NOW)
         assert launch is not None
-        known = remembered_launches(replace(a_pool(), annotations={names.UNUSED_LAUNCHES: text}), NOW)
-        text = remembered_text(known, launch)
-    pool = replace(a_pool(), annotations={names.UNUSED_LAUNCHES: text})
+        pool = with_unused_launch(pool, launch, NOW)
     more = of_one_owner([a_pod("more")])
 
     assert not stopped(a_snapshot(more, pools=[pool]))
@@ -362,11 +357,11 @@ def a_trial(**changes: Any) -> NodeClaim:
 
 
 def test_a_stopped_pool_tries_one_node_again_by_itself_and_later_after_each_in_vain() -> None:
-    assert tried(a_stopped_pool(RESTS.first - 10)) == (
+    assert tried(a_stopped_pool(BRAKE.rests.first - 10)) == (
         0,
         "launches are stopped: enough; one more node is tried at 2023-11-14T22:13:30Z",
     )
-    assert tried(a_stopped_pool(RESTS.first))[0] == 1
+    assert tried(a_stopped_pool(BRAKE.rests.first))[0] == 1
     booting, unused = a_trial(), a_trial(ready_for=800.0)
     assert tried(a_stopped_pool(1000.0), booting) == (0, "launches are stopped: enough")
     assert tried(a_stopped_pool(1000.0), unused)[0] == 1

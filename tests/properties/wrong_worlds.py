@@ -26,7 +26,7 @@ from dovetail.placement.earlier_claims import launch_in_vain
 from dovetail.placement.launch_brake import pools_to_stop
 from dovetail.placement.provisioning_plan import plan_provisioning
 from dovetail.placement.settings import BrakeSettings, PlacementSettings
-from dovetail.rules.brake.unused_launches import remembered_launches, remembered_text, stop_text
+from dovetail.rules.brake.unused_launches import stop_text, with_unused_launch
 from tests.placement.builders import NOW, TYPES, a_pool
 
 STEP: Final = 5.0
@@ -201,9 +201,8 @@ class WrongWorld:
         """As release_claim does: the pool remembers what was of no use."""
         claim = replace(claim, deleting_since=self.now)
         if launch := launch_in_vain(claim, self.pods, self.now):
-            known = remembered_launches(replace(a_pool(), annotations=self.pool_annotations), self.now)
-            text = remembered_text(known, launch)
-            self.pool_annotations[names.UNUSED_LAUNCHES] = text
+            pool = replace(a_pool(), annotations=self.pool_annotations)
+            self.pool_annotations = dict(with_unused_launch(pool, launch, self.now).annotations)
         del self.claims[claim.name]
         self.nodes.pop(claim.name, None)
         self.pods = {uid: pod for uid, pod in self.pods.items() if not (pod.node_name == claim.name and is_daemon(pod))}

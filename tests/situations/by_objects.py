@@ -10,8 +10,8 @@ from testbed.up import NODE_CLASS
 from testing.cluster.objects import BUDGETS, no_eviction, node_pool
 from tests.situations.happenings import beside, paused
 from tests.situations.on_servers import WELL, OnServers
-from tests.situations.scene import JUST_NOW, SECONDS_NOW, Asks
-from tests.situations.table import CHECK, NEEDS, NO_REASON, NOTHING, ON_ITS_WAY
+from tests.situations.scene import JUST_NOW, Asks
+from tests.situations.table import CHECK, MOVES, NEEDS, NO_REASON, NOTHING, ON_ITS_WAY
 
 POOLS: Final = "/apis/karpenter.sh/v1/nodepools"
 PODS: Final = "/api/v1/namespaces/default/pods"
@@ -199,7 +199,7 @@ SITUATIONS: Final = (
     ),
     OnServers(
         name="consolidation rests where what it took was launched again",
-        happens=beside(changed=[noted(POOL, names.RETURNED_MOVES, f"{SECONDS_NOW}x4;{SECONDS_NOW}x3")]),
+        happens=beside(changed=[noted(POOL, names.RETURNED_MOVES, MOVES)]),
         asks=(Asks("status", ("of 4 nodes that consolidation took within a day 3 were launched again",)),),
     ),
     OnServers(

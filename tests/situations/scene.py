@@ -77,12 +77,11 @@ class Situation:
 
 
 JUST_NOW: Final = "{just now}"  # in an object: when its situation is played, which may be long after the table was read
-SECONDS_NOW: Final = "{seconds}"  # the same since the epoch
 ITS_UID: Final = "{uid}"  # in an object: that of the pod lone, which the simulated API server has given
 
 
 def dated(body: Json, uid: str = "") -> Json:
-    text = json.dumps(body).replace(JUST_NOW, format_time(time.time())).replace(SECONDS_NOW, str(int(time.time())))
+    text = json.dumps(body).replace(JUST_NOW, format_time(time.time()))
     found: Json = json.loads(text.replace(ITS_UID, uid))
     return found
 

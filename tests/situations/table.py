@@ -5,6 +5,7 @@ Each is here because an answer to it sounded sure once and was wrong, or would c
 not appear are those of then.
 """
 
+import json
 from copy import deepcopy
 from typing import Any, Final
 
@@ -18,7 +19,6 @@ from tests.cli.worlds import a_ready_pool
 from tests.situations.scene import (
     ITS_UID,
     JUST_NOW,
-    SECONDS_NOW,
     Asks,
     Situation,
     a_worker_alone,
@@ -44,6 +44,11 @@ CHECK: Final = "status --check"
 PROMISES: Final = ("No node is needed now", "within seconds")
 NEEDS: Final = 4  # the exit code of a check that somebody must look at
 AN_HOUR: Final = 3600.0
+
+
+def remembered(*entries: Json) -> str:
+    """What a worker remembers in an annotation."""
+    return json.dumps({"v": 1, "entries": entries})
 
 
 def noted(body: Json, **annotations: str) -> Json:
@@ -154,6 +159,10 @@ ICE["spec"]["template"]["spec"]["requirements"] = [{**FIXED, "values": ["c-2x-am
 OLD_NODE: Final = node()[1] | {"metadata": {"name": "old", "labels": {}}}
 PAUSE: Final = {"paused": "all", "paused_by": "alice", "paused_reason": "an incident"}
 STOP: Final = f"{JUST_NOW} ten nodes came and none was used"
+BEGUN: Final = remembered({"at": JUST_NOW, "reason": "Empty"})
+MOVES: Final = remembered(
+    {"at": JUST_NOW, "what": "taken", "nodes": 4}, {"at": JUST_NOW, "what": "returned", "nodes": 3}
+)
 CAME_BACK: Final = "of 4 nodes that consolidation took within a day 3 were launched again: it rests until 20"
 RESUME: Final = "`dovetail resume --pool default` ends that"
 REST: Final = {"rest_until": "9999999999/1/Empty/cancelled", "rest_reason": "not now", "rest_by": "alice"}
@@ -467,7 +476,7 @@ SITUATIONS: Final = (
     Situation(
         name="a rate of a DisruptionPolicy that is used up",
         objects=(
-            noted(pool(), begun=f"Empty@{SECONDS_NOW}*1"),
+            noted(pool(), begun=BEGUN),
             own_object("DisruptionPolicy", rates=[{"nodes": "1", "per": "1h"}]),
             *node(),
         ),
@@ -514,7 +523,7 @@ SITUATIONS: Final = (
     ),
     Situation(
         name="consolidation rests where what it took was launched again",
-        objects=(pool(returned_moves=f"{SECONDS_NOW}x4;{SECONDS_NOW}x3"), *node(), a_bound_pod("web-1", "n1")),
+        objects=(pool(returned_moves=MOVES), *node(), a_bound_pod("web-1", "n1")),
         asks=(
             Asks(
                 NODE,

@@ -6,7 +6,7 @@ ones. What is left out is what every policy would meet alike: budgets of applica
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import ClassVar, Final
 
 import numpy as np
@@ -26,7 +26,7 @@ from dovetail.model.pools import NodePool
 from dovetail.model.reasons.disruption_reasons import DisruptionReason
 from dovetail.placement.provisioning_plan import plan_provisioning
 from dovetail.placement.settings import CostSettings, PlacementSettings
-from dovetail.rules.brake.returned_moves import returned_nodes, returned_text, taken_text
+from dovetail.rules.brake.returned_moves import RETURNED, TAKEN, returned_nodes, with_moved
 
 DAY: Final = 86_400.0
 INTERRUPTED: Final = 0.02  # of spot nodes, an hour
@@ -163,7 +163,7 @@ class Play:
     def _provision(self, now: float) -> None:
         snapshot = self.fleet.snapshot(now, self._taken())
         plan, _ = plan_provisioning(snapshot, self._placement, never)
-        self._remember(returned_text, returned_nodes(self._slowed(), len(plan.proposed), now), now)
+        self._remember(RETURNED, returned_nodes(self._slowed(), len(plan.proposed), now), now)
         self._launch([(node, plan.type_lists[node.type_list]) for node in plan.proposed], self._plan_id(), now)
 
     def _launch(self, proposed: Sequence[tuple[ProposedNode, tuple[str, ...]]], plan: str, now: float) -> list[str]:
@@ -174,12 +174,11 @@ class Play:
                 self.fleet.nominated |= {pod.uid: name for pod in planned.pods}
         return launched
 
-    def _remember(self, text_of: Callable[[NodePool, int, float], str], nodes: int, now: float) -> None:
+    def _remember(self, what: str, nodes: int, now: float) -> None:
         """As the steps write it that delete nodes and that make them."""
         pool = self._slowed()
         if self.course.slows and nodes:
-            text = text_of(pool, nodes, now)
-            self.fleet.pools[pool.name] = replace(pool, annotations={**pool.annotations, names.RETURNED_MOVES: text})
+            self.fleet.pools[pool.name] = with_moved(pool, what, nodes, now)
 
     def _slowed(self) -> NodePool:
         """The first NodePool, the one that is consolidated."""
@@ -254,7 +253,7 @@ class Play:
             if command.method == CHEAPER.name:
                 self._note_moves(targets, launched, now)
             if command.reason == DisruptionReason.UNDERUTILIZED:
-                self._remember(taken_text, len(targets), now)
+                self._remember(TAKEN, len(targets), now)
             self._running.append(Running(command, launched))
             self.fleet.close(targets, label)
             self.figures.steps[command.method] = self.figures.steps.get(command.method, 0) + 1

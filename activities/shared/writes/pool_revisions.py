@@ -10,6 +10,13 @@ from dovetail.ports.objects import MetadataChange, NodePools
 Annotations = Mapping[str, str | None]
 
 
+def changed(known: NodePool, new: NodePool) -> Annotations:
+    """The annotations that differ between the two."""
+    keys = known.annotations.keys() | new.annotations.keys()
+    found = {key: new.annotations.get(key) for key in sorted(keys)}
+    return {key: text for key, text in found.items() if text != known.annotations.get(key)}
+
+
 async def revise_pool(
     pools: NodePools, pool: NodePool, change_of: Callable[[NodePool], Annotations]
 ) -> NodePool | None:

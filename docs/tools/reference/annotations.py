@@ -137,18 +137,20 @@ NOTES_OF_DOVETAIL: Final = (
     Word(
         names.BREAKER,
         "NodePool",
-        "replacements that were not ready in time or did not stay so, and what is held for them "
+        "memory: replacements that were not ready in time or did not stay so, and what is held for them "
         "([decision 226](../decisions/0226-failed-replacements.md))",
     ),
     Word(names.REPLACEMENT_FOR, "NodeClaim", "the reason of the disruption that it was made for"),
     Word(names.ON_DEMAND_SINCE, "NodeClaim", "since when its instance is no longer covered by its reservation"),
     Word(
-        names.BEGUN, "NodePool", "when nodes began to leave and why, as far back as a rate of a DisruptionPolicy looks"
+        names.BEGUN,
+        "NodePool",
+        "memory: when nodes began to leave and why, as far back as a rate of a DisruptionPolicy looks",
     ),
     Word(
         names.RETURNED_MOVES,
         "NodePool",
-        "nodes that consolidation took within a day, and that were launched again "
+        "memory: nodes that consolidation took within a day, and that were launched again "
         "([decision 226](../decisions/0226-failed-replacements.md))",
     ),
     Word(names.POLICY, "NodeRollout", "the DisruptionPolicy by whose `rollout` it was made"),
@@ -180,7 +182,7 @@ NOTES_OF_DOVETAIL: Final = (
     Word(names.TARGET, "NodeClaim", "what its NodeClass makes where a roll-out made it; no other target is launched"),
     Word(names.STABLE_IMAGES, "NodeClaim", "beside it: the images, and instance types that ran them"),
     Word(names.MOVE_FAILED, "Deployment", "the generation and the moment at which the last move was taken back"),
-    Word(names.UNUSED_LAUNCHES, "NodePool", "the launches of the last hour that came to nothing"),
+    Word(names.UNUSED_LAUNCHES, "NodePool", "memory: the launches of the last hour that came to nothing"),
 )
 
 
@@ -199,7 +201,8 @@ there, `karpenter.sh/do-not-disrupt` first of all. Those of this page are Doveta
 ## That Dovetail writes for itself
 
 Leave them as they are: they are how a worker that was killed, or a Temporal that lost its database, is followed by
-one that goes on.
+one that goes on. What is marked memory is JSON, `{{"v":1,"entries":[…]}}`, the oldest first; what cannot be read there
+counts as not remembered ([decision 316](../decisions/0316-one-memory.md)).
 
 {_shown(NOTES_OF_DOVETAIL)}
 """

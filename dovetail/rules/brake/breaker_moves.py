@@ -10,18 +10,16 @@ from dataclasses import dataclass, replace
 
 from dovetail.model import names
 from dovetail.model.nodes import NodeClaim
-from dovetail.model.own.breaker_rules import BreakerRule
 from dovetail.model.own.rollouts import is_of_target
 from dovetail.model.pools import NodePool
 from dovetail.model.snapshot import Snapshot
+from dovetail.model.values.brake import Brake
 from dovetail.rules.brake.breakers import (
     PROBE,
     PROVES,
     Breaker,
     breaker_of,
     breakers_of,
-    happened_mark,
-    probe_mark,
     with_breaker,
     without_breaker,
 )
@@ -30,54 +28,54 @@ from dovetail.rules.said import rollouts_in
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Proof:
-    """An initialised replacement at the pool's template. `since`: when it became ready, or ceased to be; `mark`: what
-    identifies its failure."""
+    """An initialised replacement at the pool's template. `claim`: its UID; `since`: when it became ready, or ceased to
+    be."""
 
     reason: str
     initialized: float
     ready: bool
     since: float
-    mark: str
+    claim: str
 
     @property
     def proven(self) -> float:
         """When it will have stayed ready for long enough."""
         return max(self.initialized, self.since) + PROVES
 
-    def failed(self, rule: BreakerRule, now: float) -> bool:
+    def failed(self, rule: Brake, now: float) -> bool:
         """Whether it has failed recently enough to count."""
-        return not self.ready and self.since <= self.initialized + PROVES and self.since > now - rule.within
+        return not self.ready and self.since <= self.initialized + PROVES and self.since > now - rule.window
 
 
-def next_breakers(pool: NodePool, snapshot: Snapshot, rule: BreakerRule, now: float) -> NodePool:
+def next_breakers(pool: NodePool, snapshot: Snapshot, rule: Brake, now: float) -> NodePool:
     """The pool with its breakers as they should be."""
     claims = snapshot.claims_by_pool.get(pool.name, ())
     proofs = list(proofs_of(pool, claims, snapshot))
     for proof in proofs:
         known = breaker_of(pool, proof.reason) or Breaker(reason=proof.reason)
         if proof.failed(rule, now) and proof.since > known.ended:
-            pool = with_breaker(pool, known.failed(proof.mark, rule, max(now, proof.since)))
-    marked = {probe_mark(owner) for claim in claims if (owner := claim.annotations.get(names.OWNER))}
+            pool = with_breaker(pool, known.failed(proof.claim, rule, max(now, proof.since)))
+    owners = [owner for claim in claims if (owner := claim.annotations.get(names.OWNER))]
     for reason, known in breakers_of(pool).items():
         well = any(p.reason == reason and p.ready and p.initialized > known.last and now >= p.proven for p in proofs)
         if known.failures and well:
             pool = with_breaker(pool, known.answered)
-        elif known.opened is None and known.last <= now - rule.within:
+        elif known.opened is None and known.last <= now - rule.window:
             pool = without_breaker(pool, reason)
-        elif known.probe is not None and now >= known.probe[0] + PROBE and known.probe[1] not in marked:
+        elif known.probe is not None and now >= known.probe.at + PROBE and not any(map(known.is_tried_by, owners)):
             pool = with_breaker(pool, replace(known, probe=None))
     return pool
 
 
-def breakers_look_again(pool: NodePool, snapshot: Snapshot, rule: BreakerRule) -> Iterator[float]:
+def breakers_look_again(pool: NodePool, snapshot: Snapshot, rule: Brake) -> Iterator[float]:
     """When time alone may change them."""
     known = breakers_of(pool)
     if not known:
         return
     claims = snapshot.claims_by_pool.get(pool.name, ())
     yield from (proof.proven for proof in proofs_of(pool, claims, snapshot) if proof.ready)
-    yield from (each.last + rule.within for each in known.values() if each.opened is None)
-    yield from (each.probe[0] + PROBE for each in known.values() if each.probe is not None)
+    yield from (each.last + rule.window for each in known.values() if each.opened is None)
+    yield from (each.probe.at + PROBE for each in known.values() if each.probe is not None)
 
 
 def proofs_of(pool: NodePool, claims: Iterable[NodeClaim], snapshot: Snapshot) -> Iterator[Proof]:
@@ -95,5 +93,5 @@ def proofs_of(pool: NodePool, claims: Iterable[NodeClaim], snapshot: Snapshot) -
                 initialized=initialized.changed,
                 ready=ready.status == "True",
                 since=ready.changed,
-                mark=happened_mark(claim.uid),
+                claim=claim.uid,
             )

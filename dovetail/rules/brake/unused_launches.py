@@ -1,29 +1,27 @@
 """What a NodePool remembers about launches in vain, and whether it has been stopped because of them.
 
-Kept as annotations of the NodePool, so that they survive restarts and the loss of the database. The pods are kept as
-short marks, because their UIDs would fill an annotation. An unreadable annotation is ignored.
+Kept as annotations of the NodePool, so that they survive restarts and the loss of the database. An unreadable
+annotation is ignored.
 """
 
-import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
-from hashlib import sha256
 from typing import Final
-from zlib import crc32
 
-from dovetail.model import names
+from dovetail.model import before_0_2, names
 from dovetail.model.pods import Pod, controller_of
 from dovetail.model.pools import NodePool
+from dovetail.model.values.backoff import Backoff
+from dovetail.model.values.brake import Brake
+from dovetail.model.values.memory import Memory, mark
 from dovetail.model.values.time import format_time, time_or_none
 
-REMEMBERED_SECONDS: Final = 3600.0
+BRAKE: Final = Brake(enough=10, share=0.5, window=3600.0, rests=Backoff(first=300.0, longest=2400.0))
 MOST_LAUNCHES: Final = 40  # of the newest; more than a brake waits for
 MOST_PODS: Final = 200  # of one launch
 MOST_OWNERS: Final = 20  # of one launch, those with most of its pods
 MANY_NAMESPACES: Final = 3  # what fails for so many at once is the fault of none of them
-
-_ENTRY: Final = re.compile(r"([a-z0-9][-a-z0-9.]{0,252})@(\d{1,12})=([0-9a-f.]*)(?:/([0-9a-f.]*)(?::([0-9a-f.]*))?)?\Z")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,7 +30,7 @@ class Whose:
 
     owners: tuple[str, ...] = ()
     namespaces: tuple[str, ...] = ()
-    name: str = field(default="", compare=False)  # for people; not remembered
+    name: str = field(default="", compare=False)  # for people
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,22 +44,15 @@ class UnusedLaunch:
     whose: Whose = Whose()
 
 
+_MEMORY: Final = Memory(names.UNUSED_LAUNCHES, UnusedLaunch, before_0_2.unused_launches)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stop:
     """Since when nothing is launched for a NodePool, and why."""
 
     since: str
     why: str
-
-
-def pod_mark(uid: str) -> str:
-    """A pod in eight characters: the API server makes its UID."""
-    return f"{crc32(uid.encode()):08x}"
-
-
-def _mark(*names_of: str) -> str:
-    """What users name themselves, so that nobody finds a name with the mark of another."""
-    return sha256("/".join(names_of).encode()).hexdigest()[:16]
 
 
 def whose_pods(pods: Iterable[Pod]) -> Whose:
@@ -73,8 +64,8 @@ def whose_pods(pods: Iterable[Pod]) -> Whose:
         return Whose()
     called = [f"{space}/{name}" for space, _, name in found]
     return Whose(
-        owners=tuple(_mark(space, uid) for (space, uid, _), _ in found.most_common(MOST_OWNERS)),
-        namespaces=tuple(_mark(space) for space in spaces),
+        owners=tuple(mark(f"{space}/{uid}") for (space, uid, _), _ in found.most_common(MOST_OWNERS)),
+        namespaces=tuple(mark(space) for space in spaces),
         name=called[0] if len(called) == 1 else ", ".join(f"namespace {space}" for space in spaces),
     )
 
@@ -85,40 +76,23 @@ def _owner_of(pod: Pod) -> tuple[str, str]:
 
 
 def unused_launch(claim: str, at: float, uids: Iterable[str], whose: Whose | None = None) -> UnusedLaunch:
-    marks = tuple(sorted({pod_mark(uid) for uid in uids}))[:MOST_PODS]
+    marks = tuple(sorted({mark(uid) for uid in uids}))[:MOST_PODS]
     return UnusedLaunch(claim=claim, at=at, pods=marks, whose=whose or Whose())
 
 
 def remembered_launches(pool: NodePool, now: float) -> tuple[UnusedLaunch, ...]:
     """The launches in vain of the last hour, since a person last resumed the pool."""
-    text = pool.annotations.get(names.UNUSED_LAUNCHES, "")
-    since = max(now - REMEMBERED_SECONDS, resumed_at(pool))
-    found = [_read(entry) for entry in text.split(",")] if text else []
-    return tuple(launch for launch in found if launch is not None and launch.at >= since)
+    since = max(now - BRAKE.window, resumed_at(pool))
+    return tuple(launch for launch in _MEMORY.read(pool) if launch.at >= since)
 
 
-def _read(entry: str) -> UnusedLaunch | None:
-    match = _ENTRY.match(entry)
-    if match is None:
-        return None
-    claim, at, *marks = match.groups(default="")
-    pods, owners, namespaces = (tuple(filter(None, each.split("."))) for each in marks)
-    return UnusedLaunch(claim=claim, at=float(at), pods=pods, whose=Whose(owners=owners, namespaces=namespaces))
-
-
-def remembered_text(known: Sequence[UnusedLaunch], new: UnusedLaunch) -> str:
-    """The annotation with one more launch; of one that is known only what it was made for is added."""
-    found = {launch.claim: launch for launch in known}
+def with_unused_launch(pool: NodePool, new: UnusedLaunch, now: float) -> NodePool:
+    """The pool that remembers one more launch; of one that is known only what it was made for is added."""
+    found = {launch.claim: launch for launch in remembered_launches(pool, now)}
     before = found.get(new.claim, new)
     pods = tuple(sorted({*before.pods, *new.pods}))[:MOST_PODS]
     found[new.claim] = replace(before, pods=pods, whose=before.whose if before.whose.owners else new.whose)
-    return ",".join([_entry(launch) for launch in found.values()][-MOST_LAUNCHES:])
-
-
-def _entry(launch: UnusedLaunch) -> str:
-    whose = launch.whose
-    of = f"/{'.'.join(whose.owners)}:{'.'.join(whose.namespaces)}" if whose.owners else ""
-    return f"{launch.claim}@{launch.at:.0f}={'.'.join(launch.pods)}{of}"
+    return _MEMORY.write(pool, list(found.values())[-MOST_LAUNCHES:])
 
 
 def resumed_at(pool: NodePool) -> float:

@@ -6,22 +6,19 @@ one; a worker that dies between the two may lose a place until the period has pa
 annotation is ignored.
 """
 
-import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from math import ceil
 from typing import Final
-from zlib import crc32
 
-from dovetail.model import names
+from dovetail.model import before_0_2, names
 from dovetail.model.own.rates import Rate
 from dovetail.model.pools import NodePool
+from dovetail.model.values.memory import Memory, mark
 
 KEPT_APART: Final = 600.0  # seconds for which each node is remembered by itself: a step may be retried
 GRAIN: Final = 100  # older entries are combined in buckets of this fraction of the period that still counts them
 SLACK: Final = 0.005  # of the period, for which a place counts longer: the mark comes after the place was taken
-
-_ENTRY: Final = re.compile(r"([A-Za-z]{1,40})@(\d{1,12})(?:=([0-9a-f]{8})|\*(\d{1,6}))\Z")
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -32,6 +29,9 @@ class BegunNodes:
     reason: str
     mark: str = ""
     nodes: int = 1
+
+
+_MEMORY: Final = Memory(names.BEGUN, BegunNodes, before_0_2.begun)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,16 +48,18 @@ class RateState:
         return max(0, self.allowed - self.begun)
 
 
-def begun_mark(owner: str, claim_uid: str) -> str:
-    """Identifies one node's departure under one workflow, so that a second try finds its own place."""
-    return f"{crc32(f'{owner}/{claim_uid}'.encode()):08x}"
+def begins(owner: str, claim_uid: str, reason: str, now: float) -> BegunNodes:
+    """One node's departure under one workflow, so that a second try finds its own place."""
+    return BegunNodes(now, reason, mark(_departure(owner, claim_uid)))
+
+
+def _departure(owner: str, claim_uid: str) -> str:
+    return f"{owner}/{claim_uid}"
 
 
 def begun_of(pool: NodePool) -> tuple[BegunNodes, ...]:
     """What the pool remembers, the oldest first."""
-    text = pool.annotations.get(names.BEGUN, "")
-    entries = [_ENTRY.match(entry) for entry in text.split(",")] if text else []
-    return tuple(sorted(BegunNodes(float(e[2]), e[1], e[3] or "", int(e[4] or 1)) for e in entries if e is not None))
+    return tuple(sorted(_MEMORY.read(pool)))
 
 
 def _counted(rate: Rate, pool: NodePool, now: float) -> tuple[float, list[BegunNodes]]:
@@ -86,14 +88,16 @@ def pace_of(rate: Rate, pool: NodePool, now: float) -> RateState:
     raise AssertionError("where none of them counts, fewer than that have begun")
 
 
-def without_begun(pool: NodePool, marks: Collection[str]) -> NodePool:
-    return _remembering(pool, [each for each in begun_of(pool) if not each.mark or each.mark not in marks])
+def without_begun(pool: NodePool, owner: str, claim_uids: Iterable[str]) -> NodePool:
+    """The pool without the places that the workflow has taken for these claims."""
+    own = {each for uid in claim_uids for each in before_0_2.marks(_departure(owner, uid))}
+    return _MEMORY.write(pool, [each for each in begun_of(pool) if each.mark not in own])
 
 
 def with_begun(pool: NodePool, new: Sequence[BegunNodes], periods: Collection[float], now: float) -> NodePool:
     """The pool with the nodes that begin. `periods`: those of all its rates; what none counts any more is forgotten."""
     folded: dict[tuple[str, float], BegunNodes] = {}
-    apart = list(new)
+    apart = [replace(each, at=float(ceil(each.at))) for each in new]  # moments are written in whole seconds
     for each in begun_of(pool):
         age = now - each.at
         counting = [per for per in periods if age < per * (1 + SLACK)]
@@ -105,15 +109,4 @@ def with_begun(pool: NodePool, new: Sequence[BegunNodes], periods: Collection[fl
         key = (each.reason, each.at // (min(counting) / GRAIN))
         known = folded.get(key, BegunNodes(each.at, each.reason, nodes=0))
         folded[key] = BegunNodes(max(each.at, known.at), each.reason, nodes=each.nodes + known.nodes)
-    return _remembering(pool, sorted([*folded.values(), *apart]))
-
-
-def _remembering(pool: NodePool, begun: Sequence[BegunNodes]) -> NodePool:
-    text = ",".join(map(_entry, begun))
-    others = {key: value for key, value in pool.annotations.items() if key != names.BEGUN}
-    return replace(pool, annotations={**others, **({names.BEGUN: text} if text else {})})
-
-
-def _entry(begun: BegunNodes) -> str:
-    what = f"={begun.mark}" if begun.mark else f"*{begun.nodes}"
-    return f"{begun.reason}@{ceil(begun.at)}{what}"
+    return _MEMORY.write(pool, sorted([*folded.values(), *apart]))

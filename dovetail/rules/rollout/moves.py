@@ -104,7 +104,7 @@ def _why_back(rollout: Rollout, pool: NodePool, now: float) -> str:
         if gate.failed_for(said, now) >= UNHEALED:
             return said.message if gate == NODES_GATE else said.words
     known = breaker_of(pool, DisruptionReason.DRIFTED)
-    failed = sum(1 for at, _ in known.failures if at >= status.begun) if known is not None else 0
+    failed = sum(each.at >= status.begun for each in known.failures) if known is not None else 0
     return f"{failed} replacements in a row were not ready in time" if failed >= ENOUGH else ""
 
 

@@ -16,7 +16,7 @@ from dovetail.adapters.kubernetes_json.rendering.policies import (
     render_status,
 )
 from dovetail.api.own.node_rollout import RolloutGate
-from dovetail.model.own.breaker_rules import BreakerRule
+from dovetail.model.own.breaker_rules import BREAKER
 from dovetail.model.own.drain_rules import Blocker, DrainRules, Escalation, HookRules, Level, hook_rules
 from dovetail.model.own.gates import AlertsRule, AskedGate, GateResult, GateVerdict, QueryRule
 from dovetail.model.own.health import HealthResult, HealthRule
@@ -33,6 +33,8 @@ from dovetail.model.own.rollouts import (
     RolloutStatus,
 )
 from dovetail.model.own.stable_images import StableImage, StableImages
+from dovetail.model.values.backoff import Backoff
+from dovetail.model.values.brake import Brake
 from dovetail.model.values.time import parse_time
 from dovetail.termination.ladder import DrainHold, forced_through, steps
 from testing.disruption_worlds import a_pair, a_pool, a_world
@@ -250,18 +252,21 @@ def test_what_cannot_be_understood_of_health_closes_the_policy(given: Any, rule:
 @pytest.mark.parametrize(
     ("given", "rule"),
     [
-        ({}, BreakerRule()),
-        ({"failures": 3, "within": "30m", "longest": "1h"}, BreakerRule(failures=3, within=1800.0, longest=3600.0)),
+        ({}, BREAKER),
+        (
+            {"failures": 3, "within": "30m", "longest": "1h"},
+            Brake(enough=3, window=1800.0, rests=Backoff(first=1800.0, longest=3600.0)),
+        ),
         ({"failures": 0}, None),
         ({"first": "30s"}, None),
         ({"longest": "169h"}, None),
         ([], None),
     ],
 )
-def test_what_cannot_be_understood_of_a_breaker_closes_the_policy(given: Any, rule: BreakerRule | None) -> None:
+def test_what_cannot_be_understood_of_a_breaker_closes_the_policy(given: Any, rule: Brake | None) -> None:
     policy = parse_policy(an_object({"breaker": given}))
 
-    assert (policy.breaker, policy.fault == "") == (rule, rule is not None)
+    assert (policy.breaker and policy.breaker.brake, policy.fault == "") == (rule, rule is not None)
 
 
 @pytest.mark.parametrize(

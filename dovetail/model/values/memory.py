@@ -1,0 +1,148 @@
+"""What is remembered on objects: in an annotation, as JSON that a person can read.
+
+    {"v": 1, "entries": [{"reason": "Drifted", "at": "2026-11-30T02:50:00Z", "mark": "…"}, …]}
+
+An entry is a frozen dataclass: texts, whole numbers, moments (each a float, written as a time in whole seconds), and
+tuples or dataclasses of them; a field with its default is not written. Anybody who may edit the object may write
+anything: an entry that lacks something, or has a number that is none, counts as none. What grows too large forgets its
+oldest.
+"""
+
+import json
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from dataclasses import MISSING, dataclass, fields, replace
+from functools import cache, lru_cache
+from hashlib import blake2b
+from typing import Any, Final, Generic, Protocol, TypeVar, get_args, get_origin, get_type_hints
+
+from dovetail.model.values.json import Json
+from dovetail.model.values.time import format_time, time_or_none
+
+VERSION: Final = 1
+LARGEST: Final = 131_072  # characters of one memory; all annotations of an object have twice as many
+MOST: Final = 2**31 - 1  # any number
+
+Entry = TypeVar("Entry")
+
+
+class Annotated(Protocol):
+    """An object with annotations."""
+
+    @property
+    def annotations(self) -> Mapping[str, str]: ...
+
+
+Thing = TypeVar("Thing", bound=Annotated)
+
+
+@dataclass(frozen=True, slots=True)
+class Memory(Generic[Entry]):
+    """What is remembered under one annotation. `before`: reads the text of the release before this form."""
+
+    name: str
+    of: type[Entry]
+    before: Callable[[str], Iterable[Json]]
+
+    def read(self, thing: Annotated) -> tuple[Entry, ...]:
+        """The entries that can be read, the oldest first."""
+        text = thing.annotations.get(self.name, "")
+        return _entries(self, text) if 0 < len(text) <= LARGEST else ()
+
+    def text(self, entries: Iterable[Entry]) -> str | None:
+        """The annotation; None: there is nothing to remember."""
+        kept = [_json(each) for each in entries]
+        while kept:
+            text = json.dumps({"v": VERSION, "entries": kept}, separators=(",", ":"))
+            if len(text) <= LARGEST:
+                return text
+            kept = kept[len(kept) // 10 + 1 :]
+        return None
+
+    def write(self, thing: Thing, entries: Iterable[Entry]) -> Thing:
+        """The object with these entries instead of those that it remembers."""
+        text, others = self.text(entries), {key: at for key, at in thing.annotations.items() if key != self.name}
+        return replace(thing, annotations=others if text is None else {**others, self.name: text})  # type: ignore[type-var]
+
+
+def mark(text: str) -> str:
+    """What a text is known by, so that a second report of the same is seen; nobody finds another with the same."""
+    return blake2b(text.encode(), digest_size=16).hexdigest()
+
+
+@lru_cache(maxsize=256)
+def _entries(memory: Memory[Entry], text: str) -> tuple[Entry, ...]:
+    try:
+        raw = _decoded(text) if text.startswith("{") else list(memory.before(text))
+    except (ValueError, RecursionError):
+        return ()
+    kind: Any = memory.of
+    read, found = _reader(kind), []
+    for each in raw:
+        with suppress(ValueError):
+            found.append(read(each))
+    return tuple(found)
+
+
+def _decoded(text: str) -> list[object]:
+    raw = json.loads(text)
+    entries = raw.get("entries") if raw.get("v") == VERSION else None
+    return entries if isinstance(entries, list) else []
+
+
+@cache
+def _fields(kind: Any) -> list[tuple[str, Any, object]]:
+    """The name, type and default of each field."""
+    hints = get_type_hints(kind)
+    return [(each.name, hints[each.name], each.default) for each in fields(kind)]
+
+
+@cache
+def _reader(kind: Any) -> Callable[[Any], Any]:
+    """Reads a value of that type; ValueError where it is none."""
+    if kind in _PLAIN:
+        return _PLAIN[kind]
+    if type(None) in get_args(kind):
+        return _reader(get_args(kind)[0])
+    if get_origin(kind) is tuple:
+        one = _reader(get_args(kind)[0])
+        return lambda raw: tuple(map(one, _checked(raw, list)))
+    readers = [(name, _reader(of), default is MISSING) for name, of, default in _fields(kind)]
+
+    def entry(raw: Any) -> Any:
+        found = _checked(raw, dict)
+        return kind(**{name: read(found.get(name)) for name, read, must in readers if must or name in found})
+
+    return entry
+
+
+def _checked(raw: Any, kind: type, fits: Callable[[Any], object] = lambda _: True) -> Any:
+    if type(raw) is not kind or not fits(raw):
+        raise ValueError(f"{raw!r} is no {kind.__name__}")
+    return raw
+
+
+def _moment(raw: Any) -> float:
+    moment = time_or_none(_checked(raw, str))
+    if moment is None:
+        raise ValueError(f"{raw!r} is no moment")
+    return moment
+
+
+_PLAIN: Final[Mapping[Any, Callable[[Any], Any]]] = {
+    str: lambda raw: _checked(raw, str).encode().decode(),  # half of a character is none
+    int: lambda raw: _checked(raw, int, lambda number: 0 <= number <= MOST),
+    float: _moment,
+}
+
+
+def _json(value: Any) -> object:
+    if value is None or isinstance(value, str | int):
+        return value
+    if isinstance(value, float):
+        return format_time(value)
+    if isinstance(value, tuple):
+        return [_json(each) for each in value]
+    kind: Any = type(value)
+    given = [(name, getattr(value, name), default) for name, _, default in _fields(kind)]
+    return {name: _json(each) for name, each, default in given if each != default}

@@ -1,0 +1,173 @@
+"""What is remembered on objects: readable, bounded, and read whatever somebody wrote there."""
+
+import json
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dovetail.model import before_0_2, names
+from dovetail.model.own.breaker_rules import BREAKER
+from dovetail.model.pools import NodePool
+from dovetail.model.values.memory import LARGEST, Memory, mark
+from dovetail.rules.brake.breakers import Breaker, Happened, breaker_of, with_breaker
+from dovetail.rules.brake.returned_moves import moves_brake
+from dovetail.rules.brake.unused_launches import remembered_launches, unused_launch, with_unused_launch
+from dovetail.rules.rate.rates import BegunNodes, begun_of
+from tests.placement.builders import NOW, a_pod, a_pool, a_snapshot, placed
+
+
+@dataclass(frozen=True)
+class Inner:
+    at: float
+    words: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Noted:
+    what: str
+    number: int = 1
+    at: float | None = None
+    inner: Inner | None = None
+    several: tuple[Inner, ...] = ()
+
+
+MEMORY = Memory("dovetail.sh/noted", Noted, lambda _: ())
+
+moments = st.integers(0, 253402300799).map(float)
+texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
+inners = st.builds(Inner, at=moments, words=st.lists(texts, max_size=3).map(tuple))
+noted = st.builds(
+    Noted,
+    what=texts,
+    number=st.integers(0, 2**31 - 1),
+    at=st.none() | moments,
+    inner=st.none() | inners,
+    several=st.lists(inners, max_size=3).map(tuple),
+)
+
+
+NO_NUMBERS: list[Any] = [1e999, float("nan"), 1.5, -1, 2**31, True, "1", None]
+NO_MOMENTS: list[Any] = [1e999, 5, "yesterday", "2026-01-01", None, []]
+NO_TEXTS: list[Any] = ["\ud800", 5, None, []]
+NO_INNER: list[Any] = [{}, [], "x", {"at": 5}, {"at": "2026-01-01T00:00:00Z", "words": [1]}]
+
+
+def with_text(text: str, name: str = MEMORY.name) -> NodePool:
+    return replace(a_pool(), annotations={name: text})
+
+
+def entries(*found: object, version: object = 1) -> str:
+    return json.dumps({"v": version, "entries": found})
+
+
+@given(st.lists(noted, max_size=5))
+def test_what_is_remembered_comes_back_as_it_was_written(given_: list[Noted]) -> None:
+    pool = MEMORY.write(a_pool(), given_)
+
+    assert MEMORY.read(pool) == tuple(given_)
+    assert (MEMORY.name in pool.annotations) is bool(given_)
+
+
+def test_a_person_can_read_it() -> None:
+    pool = MEMORY.write(a_pool(), [Noted("Drifted", 3, inner=Inner(0.0, ("a",)))])
+
+    assert pool.annotations[MEMORY.name] == (
+        '{"v":1,"entries":[{"what":"Drifted","number":3,"inner":{"at":"1970-01-01T00:00:00Z","words":["a"]}}]}'
+    )
+
+
+@pytest.mark.parametrize(
+    "spoilt",
+    [
+        *({"what": "x", "number": number} for number in NO_NUMBERS),
+        *({"what": "x", "at": at} for at in NO_MOMENTS),
+        *({"what": what} for what in NO_TEXTS),
+        *({"what": "x", "inner": inner} for inner in NO_INNER),
+        {"number": 1},
+        [],
+        "x",
+        None,
+    ],
+)
+def test_an_entry_that_is_none_is_ignored_and_those_beside_it_are_not(spoilt: Any) -> None:
+    assert MEMORY.read(with_text(entries({"what": "good"}, spoilt, {"what": "too", "later": 1}))) == (
+        Noted("good"),
+        Noted("too"),
+    )
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("", "{", "{}", "null", "[]", "{" * 99_999),
+        *('{"v":1}', '{"v":1,"entries":{}}', '{"v":1,"entries":[{"what":"x"}]'),
+        '{"v":1,"entries":' + "[" * 60_000,
+        entries({"what": "x"}, version=2),
+        entries({"what": "x"}, version=None),
+        '{"v":1,"entries":[{"what":"x","number":' + "9" * 9_999 + "}]}",
+        entries({"what": "x"}) + " " * LARGEST,
+    ],
+)
+def test_a_text_that_is_none_is_ignored(text: str) -> None:
+    assert MEMORY.read(with_text(text)) == ()
+
+
+def test_what_grows_too_large_forgets_its_oldest() -> None:
+    pool = MEMORY.write(a_pool(), [Noted(f"{number}" * 100) for number in range(1000)])
+
+    found = MEMORY.read(pool)
+    assert len(pool.annotations[MEMORY.name]) <= LARGEST
+    assert 0 < len(found) < 1000 and found[-1] == Noted("999" * 100)
+
+
+def test_nobody_finds_another_text_with_the_same_mark() -> None:
+    assert len(mark("a")) == 32 and mark("a") != mark("b")
+
+
+# As builds before 0.2.0 wrote them; the first as 0.1.0 did.
+
+
+def test_launches_in_vain_that_0_1_0_remembered_still_count_against_their_pods() -> None:
+    pod = a_pod("web")
+    crc = before_0_2.marks(pod.uid)[1]
+    text = ",".join(f"c{number}@{NOW - 60:.0f}={crc}.0000beef" for number in range(3))
+    pool = with_text(text, names.UNUSED_LAUNCHES)
+
+    assert [each.claim for each in remembered_launches(pool, NOW)] == ["c0", "c1", "c2"]
+    assert placed(a_snapshot([pod], pools=[pool])).new == ()
+    assert placed(a_snapshot([a_pod("other")], pools=[pool])).new != ()
+    more = with_unused_launch(pool, unused_launch("c3", NOW, ["u"]), NOW)
+    assert more.annotations[names.UNUSED_LAUNCHES].startswith('{"v":1')
+    assert [each.claim for each in remembered_launches(more, NOW)] == ["c0", "c1", "c2", "c3"]
+
+
+def test_a_breaker_of_before_stays_open_and_knows_its_failures() -> None:
+    old = before_0_2.marks("plan")[1]
+    text = f"Drifted@={NOW - 20:.0f}:{old}.{NOW - 10:.0f}:0000000b/{NOW - 10:.0f}x2+{NOW:.0f}:{old}-{NOW - 90:.0f}"
+    pool = with_text(text + ",Empty@else=1:0000000a", names.BREAKER)
+    found = breaker_of(pool, "Drifted")
+
+    assert found == Breaker(
+        reason="Drifted",
+        failures=(Happened(NOW - 20, old), Happened(NOW - 10, "0000000b")),
+        opened=NOW - 10,
+        tries=2,
+        probe=Happened(NOW, old),
+        ended=NOW - 90,
+    )
+    assert breaker_of(pool, "Empty") is None  # of another template
+    assert found is not None
+    assert found.failed("plan", BREAKER, NOW) is found and found.is_tried_by("c/disrupt/plan")
+    assert breaker_of(with_breaker(pool, found), "Drifted") == found
+
+
+def test_begun_nodes_and_moves_of_before_count() -> None:
+    begun = with_text("Drifted@5=0000000a,Empty@6*3", names.BEGUN)
+    moves = with_text(f"{NOW - 90:.0f}x4;{NOW - 60:.0f}x3", names.RETURNED_MOVES)
+
+    assert begun_of(begun) == (BegunNodes(5.0, "Drifted", "0000000a"), BegunNodes(6.0, "Empty", "", 3))
+    brake = moves_brake(moves, NOW)
+    assert brake is not None and (brake.taken, brake.returned) == (4, 3)
