@@ -23,6 +23,7 @@ _MOVES: Final = re.compile(rf"({_COUNTS});({_COUNTS})\Z")
 _LAUNCH: Final = re.compile(
     r"([a-z0-9][-a-z0-9.]{0,252})@([0-9]{1,12})=([0-9a-f.]*)(?:/([0-9a-f.]*)(?::([0-9a-f.]*))?)?\Z"
 )
+_LEFT: Final = re.compile(r"([A-Za-z0-9][-A-Za-z0-9._]{0,62})/([a-z-]{1,20})@([0-9]{1,12})\Z")
 
 
 def marks(text: str) -> tuple[str, str]:
@@ -61,6 +62,12 @@ def unused_launches(text: str) -> Iterator[Json]:
         pods, owners, namespaces = (list(filter(None, (each or "").split("."))) for each in found.groups()[2:])
         whose = {"owners": owners, "namespaces": namespaces}
         yield {"claim": found[1], "at": _moment(found[2]), "pods": pods, "whose": whose}
+
+
+def moved_from(text: str) -> Iterator[Json]:
+    """<type>/<capacity type>@<when>,…"""
+    for found in _matches(_LEFT, text):
+        yield {"type": found[1], "capacity": found[2], "at": _moment(found[3])}
 
 
 def _matches(entry: re.Pattern[str], text: str) -> Iterator[re.Match[str]]:

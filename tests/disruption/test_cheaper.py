@@ -1,5 +1,6 @@
 """Pools under the policy cost: any set of nodes becomes any cheaper set, step by step, and none is undone in a day."""
 
+import json
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
@@ -16,11 +17,12 @@ from dovetail.disruption.rounds import Round, never
 from dovetail.disruption.settings import DisruptionSettings
 from dovetail.disruption.simulation.simulation import Simulation
 from dovetail.disruption.simulation.simulator import PlacementSimulator
-from dovetail.messages.plans import DisruptionCommand, DisruptionPlan
+from dovetail.messages.plans import DisruptionCommand, DisruptionPlan, ProposedNode
 from dovetail.model import names
 from dovetail.model.pools import Budget
 from dovetail.model.reasons.disruption_reasons import WhyNot
 from dovetail.model.snapshot import Snapshot
+from dovetail.model.values.time import format_time
 from dovetail.placement.settings import CostSettings
 from testing.disruption_worlds import NOW, TYPES, Pair, a_pair, a_pod, a_pool, a_type, a_world
 from tests.disruption.second_look import revalidate
@@ -136,12 +138,18 @@ def test_a_node_that_must_stay_is_left_out_of_the_set() -> None:
 def test_a_replacement_remembers_what_its_pods_were_moved_away_from() -> None:
     [first, *_] = _command(_half_empty()).replacements
 
-    assert dict(first.annotations)[names.MOVED_FROM] == f"m16/on-demand@{NOW:.0f}"
+    assert left_in(first) == [{"type": "m16", "capacity": "on-demand", "at": format_time(NOW)}]
 
 
-def _moved_before(seconds: float, text: str = "m4/on-demand") -> Snapshot:
+def left_in(made: ProposedNode) -> Any:
+    return json.loads(dict(made.annotations)[names.MOVED_FROM])["entries"]
+
+
+def _moved_before(seconds: float, kind: str = "m4/on-demand", text: str = "") -> Snapshot:
     """A node that took over from an m4, which is cheaper again."""
-    memory = {names.MOVED_FROM: f"{text}@{NOW - seconds:.0f}"}
+    type_, _, capacity = kind.partition("/")
+    entry = {"type": type_, "capacity": capacity, "at": format_time(NOW - seconds)}
+    memory = {names.MOVED_FROM: text or json.dumps({"v": 1, "entries": [entry]})}
     pair: Pair = a_pair("n0", "m16", claim={"annotations": memory})
     return a_world([pair], [a_pod("n0") for _ in range(4)], types=(TYPES[1], TYPES[3]))
 
@@ -153,14 +161,22 @@ def test_no_move_is_undone_within_a_day() -> None:
 
 def test_another_capacity_type_or_a_text_that_cannot_be_read_undoes_nothing() -> None:
     assert _command(_moved_before(60, "m4/spot")).method == "cheaper"
-    assert _command(_moved_before(60, "m4;on-demand")).method == "cheaper"
+    for text in (f"m4;on-demand@{NOW - 60:.0f}", '{"v":1,"entries":[{"type":"m4","capacity":"on-demand","at":1e999}]}'):
+        assert _command(_moved_before(60, text=text)).method == "cheaper"
+
+
+def test_a_move_that_0_1_0_remembered_is_not_undone_either() -> None:
+    assert _stays(_moved_before(60, text=f"x/y@1,m4/on-demand@{NOW - 60:.0f}")) == {WhyNot.NOT_CHEAPER: 1}
 
 
 def test_what_was_remembered_is_handed_on() -> None:
     pair = a_pair("n0", "m16", claim={"annotations": {names.MOVED_FROM: f"m2/on-demand@{NOW - 60:.0f},x/y@1"}})
     [made] = _command(a_world([pair], [a_pod("n0") for _ in range(4)])).replacements
 
-    assert dict(made.annotations)[names.MOVED_FROM] == f"m16/on-demand@{NOW:.0f},m2/on-demand@{NOW - 60:.0f}"
+    assert left_in(made) == [
+        {"type": "m2", "capacity": "on-demand", "at": format_time(NOW - 60)},
+        {"type": "m16", "capacity": "on-demand", "at": format_time(NOW)},
+    ]
 
 
 def test_spot_nodes_become_spot_nodes_only_where_the_gate_is_open() -> None:

@@ -132,7 +132,7 @@ NOTES_OF_DOVETAIL: Final = (
     Word(
         names.MOVED_FROM,
         "NodeClaim",
-        "which types its pods were moved away from to save money, and when: no such move is undone within a day",
+        "memory: which types its pods were moved away from to save money, and when: no such move is undone in a day",
     ),
     Word(
         names.BREAKER,
