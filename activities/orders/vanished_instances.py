@@ -11,6 +11,7 @@ all or more are lost at once, in however small a cluster, every list of a whole 
 
 import asyncio
 import logging
+import time
 from collections.abc import Callable
 
 from dovetail.activities.shared.every_step.heartbeats import beside, part_failed, part_works
@@ -35,13 +36,16 @@ SOON_SECONDS = 1.0  # until it is seen whether a slow list has come
 
 
 class LostInstanceFinder:
-    """The finder that reads the cloud's list."""
+    """The finder that reads the cloud's list. Its lengths of time are by `clock`: no correction of the time of day
+    changes them."""
 
-    def __init__(self, cloud: Cloud, notices: Notices, now: Callable[[], float]) -> None:
+    def __init__(
+        self, cloud: Cloud, notices: Notices, now: Callable[[], float], clock: Callable[[], float] = time.monotonic
+    ) -> None:
         self.cloud = cloud
         self.notices = notices
-        self.now = now
-        self.listed = 0.0
+        self.now, self.clock = now, clock
+        self.listed = float("-inf")
         self.lists = 0
         # Since when every list has shown them, whatever their age.
         self.unclaimed: dict[str, float] = {}  # instances without a claim
@@ -52,20 +56,21 @@ class LostInstanceFinder:
 
     async def look(self, snapshot: Snapshot) -> Look[Order]:
         """Judge by the last list; a new one comes twice a minute, and every 10 s at first."""
-        if self.listing is None and self.now() >= self._next:
-            self.listed = self.now()
+        if self.listing is None and self._wait <= 0:
+            self.listed = self.clock()
             self.lists += 1
             self.listing = asyncio.create_task(self._look_at_list(snapshot), context=beside())
             await asyncio.wait((self.listing,), timeout=PATIENCE_SECONDS)
         if self.listing is not None and self.listing.done():
             listed, self.listing = self.listing, None
             self.found = listed.result()
-        again = self._next if self.listing is None else self.now() + SOON_SECONDS
+        again = self.now() + (self._wait if self.listing is None else SOON_SECONDS)
         return Look(due=[order for order in self.found if _is_needed(order, snapshot)], again=again)
 
     @property
-    def _next(self) -> float:
-        return self.listed + (FIRST_SECONDS if self.lists < FIRST_LISTS else LIST_SECONDS)
+    def _wait(self) -> float:
+        """Until the next list."""
+        return self.listed + (FIRST_SECONDS if self.lists < FIRST_LISTS else LIST_SECONDS) - self.clock()
 
     async def _look_at_list(self, snapshot: Snapshot) -> list[Order]:
         instances = await self._list()
@@ -74,7 +79,7 @@ class LostInstanceFinder:
         return [*await self._vanished(snapshot, instances), *await self._orphans(snapshot, instances)]
 
     async def _orphans(self, snapshot: Snapshot, instances: list[LaunchedInstance]) -> list[Order]:
-        now, found = self.now(), unfinished.orphans(snapshot, instances)
+        now, found = self.clock(), unfinished.orphans(snapshot, instances)
         before, count = self.unclaimed, f"{len(found)} of {len(instances)} instances have no NodeClaim"
         unclaimed = unfinished.unclaimed(snapshot, instances)
         instances_without_claim(len(unclaimed))
@@ -91,7 +96,7 @@ class LostInstanceFinder:
 
     async def _vanished(self, snapshot: Snapshot, instances: list[LaunchedInstance]) -> list[Order]:
         """Claims to delete. A cloud that returns an empty list for a moment must not cost half of a cluster."""
-        now, found = self.now(), unfinished.vanished(snapshot, instances)
+        now, found = self.clock(), unfinished.vanished(snapshot, instances)
         self.vanished = {each.claim.uid: self.vanished.get(each.claim.uid, now) for each in found}
         launched = sum(1 for claim in snapshot.claims.values() if claim.provider_id)
         if len(found) < 2 or not unfinished.is_mass(len(found), launched):

@@ -2,11 +2,14 @@
 
 from dataclasses import replace
 
+import pytest
+
 from dovetail.activities.orders.vanished_instances import LostInstanceFinder
 from dovetail.messages.orders import DeleteClaim, Order
 from dovetail.model import names
 from dovetail.model.nodes import Condition
 from dovetail.model.snapshot import Snapshot
+from dovetail.ports.cloud import Instance
 from testing.fakes import FakeCloud, FakeNotices, World
 from tests.activities.test_departing import an_instance
 from tests.lifecycle.objects import NODE_CLASS, a_joined_claim, a_joined_node
@@ -15,7 +18,7 @@ SILENT = (Condition(type=names.READY, status="Unknown"),)
 
 
 async def orders_of(world: World, looks: int = 1) -> list[Order]:
-    collecting = LostInstanceFinder(FakeCloud(world), FakeNotices(world), world.now)
+    collecting = LostInstanceFinder(FakeCloud(world), FakeNotices(world), world.now, world.now)
     orders: list[Order] = []
     for _ in range(looks):
         world.clock += 60.0
@@ -48,3 +51,29 @@ async def test_an_ending_instance_without_a_claim_is_not_terminated_again() -> N
     world.instances = {"aws:///zone/i-1": replace(an_instance(), state="terminating")}
 
     assert await orders_of(world, looks=3) == []
+
+
+@pytest.mark.parametrize("correction", [-7200.0, 7200.0])
+async def test_a_clock_that_is_set_right_holds_up_no_list_and_hurries_none(correction: float) -> None:
+    """What the finder remembers is of the time before: its lengths go by a clock that nobody sets."""
+    world = World()
+    lists, clock = list[float](), [0.0]
+    cloud = FakeCloud(world)
+    listed = cloud.list_instances
+
+    async def list_instances() -> list[Instance]:
+        lists.append(clock[0])
+        return list(await listed())
+
+    cloud.list_instances = list_instances  # type: ignore[method-assign, assignment]
+    offset = [7200.0]
+    collecting = LostInstanceFinder(
+        cloud, FakeNotices(world), lambda: 1_000_000.0 + offset[0] + clock[0], lambda: clock[0]
+    )
+    for second in range(31):
+        clock[0] = float(second)
+        offset[0] = 7200.0 if second < 15 else 7200.0 + correction
+        look = await collecting.look(Snapshot(now=collecting.now()))
+        assert look.again is not None and 0 < look.again - collecting.now() <= 10.0
+
+    assert lists == [0.0, 10.0, 20.0, 30.0]

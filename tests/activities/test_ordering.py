@@ -98,7 +98,7 @@ class Stage:
     asked: list[str] = field(default_factory=list)  # the ids that Temporal was asked about
 
     def ordering(self) -> AwaitOrders:
-        collecting = LostInstanceFinder(self.cloud, FakeNotices(self.world), self.world.now)
+        collecting = LostInstanceFinder(self.cloud, FakeNotices(self.world), self.world.now, self.world.now)
         return AwaitOrders(
             "c", Snapshots(FakeView(self.world, self.pools), FakeClasses()), [collecting], self.world.now
         )
@@ -399,8 +399,8 @@ def ordering_of(stage: Stage, cloud: FakeCloud) -> AwaitOrders:
     """With the finders that a worker has."""
     classes, notices = SilentIsSick(), FakeNotices(stage.world)
     finders: list[Finder] = [
-        LostInstanceFinder(cloud, notices, stage.world.now),
-        LostNodeFinder(stage.world.now),
+        LostInstanceFinder(cloud, notices, stage.world.now, stage.world.now),
+        LostNodeFinder(stage.world.now, stage.world.now),
         RepairFinder(classes, notices, stage.world.now),
         ReplicaFinder(stage.world.now),
     ]
@@ -428,7 +428,7 @@ async def test_a_claim_whose_node_is_gone_is_deleted_once_no_kubelet_has_made_it
 
 async def test_what_a_worker_saw_long_ago_is_no_proof_that_a_node_has_been_gone_since(stage: Stage) -> None:
     """TRM-4: meanwhile another worker has looked, and the Node may have come back."""
-    world, finder = stage.world, LostNodeFinder(stage.world.now)
+    world, finder = stage.world, LostNodeFinder(stage.world.now, stage.world.now)
     view = FakeView(world, {})
     world.put(a_joined_claim())
     world.clock = 2000.0

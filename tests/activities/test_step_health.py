@@ -220,7 +220,7 @@ async def _checks(sick: Any, turns: range) -> None:
 
 async def _lists(sick: Any, turns: range) -> None:
     world = World()
-    finder = LostInstanceFinder(sick, FakeNotices(world), world.now)
+    finder = LostInstanceFinder(sick, FakeNotices(world), world.now, world.now)
     for _ in turns:
         world.clock += 60.0
         await finder.look(Snapshot(now=world.clock))

@@ -76,7 +76,7 @@ def test_what_is_waited_for_happens_at_its_moment(seconds: float, happens: Happe
 async def lists_of_the_cloud() -> list[float]:
     """The pauses between the first lists of a process and the later ones."""
     world = World(clock=BEGAN)
-    finder = LostInstanceFinder(FakeCloud(world), FakeNotices(world), world.now)
+    finder = LostInstanceFinder(FakeCloud(world), FakeNotices(world), world.now, world.now)
     return await pauses(world, lambda: finder.look(a_snapshot()), 22)
 
 
