@@ -48,7 +48,7 @@ Subject = tuple[str, str, str]
 
 @dataclass(slots=True)
 class _Memory:
-    """What the last looks found; lost with the worker, and found again by the next one."""
+    """What the last looks found; lost with the worker, and found again by the next one. By a clock that nobody sets."""
 
     running: dict[Wanted, float] = field(default_factory=dict)  # when it was seen running
     missing: dict[Wanted, float] = field(default_factory=dict)  # since when it is missing
@@ -75,11 +75,12 @@ class AwaitOrders:
         snapshots: Snapshots,
         finders: Sequence[Finder],
         now: Callable[[], float],
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.cluster = cluster
         self.view, self.catalogues = snapshots.view, snapshots.catalogues
         self.finders = finders
-        self.now = now
+        self.now, self.clock = now, clock
         self.memory = _Memory()
         self.leaving = LastAnswer(NODES_AND_STANDING_CLAIMS, unfinished.leaving_unowned)
         self.deserted = LastAnswer(NODES_AND_STANDING_CLAIMS, unfinished.deserted)
@@ -91,9 +92,9 @@ class AwaitOrders:
         """What must be done now; empty after an hour."""
         if request is not None:
             await until_seen(self.view, request.must_see, request.must_see_until, self.now())
-        until, sleep = self.now() + RETURN_SECONDS, ClusterSleep(self.view)
+        until, sleep = self.clock() + RETURN_SECONDS, ClusterSleep(self.view)
         sight = Sight(("NodeClaim", "Node"))
-        while self.now() < until:
+        while self.clock() < until:
             revision, began = self.view.revision(), time.thread_time()
             snapshot = self._snapshot()
             sight.sees(self.leaving.of(snapshot).keys(), snapshot.seen)
@@ -119,9 +120,11 @@ class AwaitOrders:
                 sight.answered()
             else:
                 sight.rests()
-            again = min([again, *in_hand, *[self.memory.handed[subject_of(order)].again for order in found]])
+            soonest = min([until, *in_hand, *[self.memory.handed[subject_of(order)].again for order in found]])
             report(f"{len(snapshot.claims)} NodeClaims, nothing unfinished")
-            await sleep.until_changed(revision, min(until, again, expiry or until) - self.now(), quiet)
+            await sleep.until_changed(
+                revision, min(soonest - self.clock(), min(again, expiry or again) - self.now()), quiet
+            )
         return Orders()
 
     def _snapshot(self) -> Snapshot:
@@ -135,7 +138,7 @@ class AwaitOrders:
 
     def _due(self, found: list[Order]) -> list[Order]:
         """The orders that were not handed out a moment ago; those that have waited longest come first."""
-        now = self.now()
+        now = self.clock()
         by_subject = {subject_of(order): order for order in found}
         known = {
             s: one for s, one in self.memory.handed.items() if now < max(one.at + MINUTE, one.again) or s in by_subject
@@ -163,7 +166,7 @@ class AwaitOrders:
         found, in_hand = list[Order](), list[float]()
         for identity, wanted, order in needed:
             handed = self.memory.handed.get(subject_of(order))
-            if handed is not None and self.now() < handed.again:
+            if handed is not None and self.clock() < handed.again:
                 in_hand.append(handed.again)  # whether it runs by now changes nothing before
             elif await self._is_missing(identity, wanted):
                 found.append(order)
@@ -172,8 +175,8 @@ class AwaitOrders:
     async def _is_missing(self, identity: str, wanted: str) -> bool:
         """Whether nothing has run under that id for longer than a start takes. A workflow of another type may end
         soon."""
-        now, key = self.now(), (identity, wanted)
-        if now - self.memory.running.get(key, 0.0) < MINUTE:
+        now, key = self.clock(), (identity, wanted)
+        if now - self.memory.running.get(key, float("-inf")) < MINUTE:
             return False
         running = await running_type(activity.client(), identity) if identity else None
         if running and running == (wanted or running):

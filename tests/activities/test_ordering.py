@@ -100,7 +100,11 @@ class Stage:
     def ordering(self) -> AwaitOrders:
         collecting = LostInstanceFinder(self.cloud, FakeNotices(self.world), self.world.now, self.world.now)
         return AwaitOrders(
-            "c", Snapshots(FakeView(self.world, self.pools), FakeClasses()), [collecting], self.world.now
+            "c",
+            Snapshots(FakeView(self.world, self.pools), FakeClasses()),
+            [collecting],
+            self.world.now,
+            self.world.now,
         )
 
     async def orders(self, ordering: AwaitOrders | None = None) -> tuple[Order, ...]:
@@ -404,7 +408,9 @@ def ordering_of(stage: Stage, cloud: FakeCloud) -> AwaitOrders:
         RepairFinder(classes, notices, stage.world.now),
         ReplicaFinder(stage.world.now),
     ]
-    return AwaitOrders("c", Snapshots(FakeView(stage.world, stage.pools), classes), finders, stage.world.now)
+    return AwaitOrders(
+        "c", Snapshots(FakeView(stage.world, stage.pools), classes), finders, stage.world.now, stage.world.now
+    )
 
 
 async def test_a_claim_whose_node_is_gone_is_deleted_once_no_kubelet_has_made_it_anew(
@@ -510,3 +516,16 @@ def test_an_order_that_is_found_again_and_again_is_repeated_less_and_less_often(
     """What fails then is for a person to mend; each repetition costs six events."""
     repeats = [_Handed(0.0, times).again for times in range(1, 12)]
     assert repeats == [20, 20, 20, 40, 80, 160, 320, 640, 900, 900, 900]
+
+
+async def test_an_order_is_handed_out_again_soon_after_the_clock_was_set_right(stage: Stage) -> None:
+    """It was two hours ahead; what is remembered by the time of day would hold orders back for as long."""
+    world, ahead = stage.world, [7200.0]
+    stage.world.put(a_joined_claim(deleting_since=900.0))
+    snapshots = Snapshots(FakeView(world, {}), FakeClasses())
+    ordering = AwaitOrders("c", snapshots, [], lambda: world.clock + ahead[0], world.now)
+    first = await stage.orders(ordering)
+    ahead[0], began = 0.0, world.clock
+
+    assert await stage.orders(ordering) == first != ()
+    assert 20.0 <= world.clock - began < 60.0
