@@ -46,7 +46,7 @@ from dovetail.activities.provisioning.launch_brake import BrakedSnapshots, Launc
 from dovetail.activities.provisioning.placement_publisher import PlacementPublisher
 from dovetail.activities.shared.every_step.step_guard import time_of_steps
 from dovetail.activities.shared.every_step.step_health import StepHealth
-from dovetail.activities.shared.looks.flights import DecisionFollowers, Flights, NoFlights
+from dovetail.activities.shared.looks.flights import DecisionFollowers, Flights, NoFlights, nothing_beside
 from dovetail.activities.shared.looks.live_pauses import LivePauses
 from dovetail.activities.shared.looks.shared_reads import SharedReads
 from dovetail.activities.shared.looks.snapshots import Snapshots
@@ -58,7 +58,7 @@ from dovetail.activities.termination.drain_node import DrainNode, DrainPorts, Ev
 from dovetail.activities.termination.eviction_pace import EvictionPace
 from dovetail.activities.termination.evictor import Evictor
 from dovetail.activities.termination.holds import HoldPorts, Holds
-from dovetail.activities.termination.mover import Mover
+from dovetail.activities.termination.mover import Mover, NoMoves
 from dovetail.activities.termination.owner_turns import OwnerTurns
 from dovetail.activities.termination.terminate_instance import TerminateInstance
 from dovetail.activities.termination.unused_launches import UnusedLaunches
@@ -191,10 +191,10 @@ class Wiring:
         return EvictionPace(time.monotonic)
 
     @cached_property
-    def mover(self) -> Mover | None:
-        """Moves pods by a roll-out of their Deployment; None where that is turned off."""
+    def mover(self) -> Mover | NoMoves:
+        """Moves pods by a roll-out of their Deployment, unless that is turned off."""
         w = self.world
-        return None if w.deployments is None else Mover(w.deployments, w.view, w.notices, self.pace, self.now)
+        return NoMoves() if w.deployments is None else Mover(w.deployments, w.view, w.notices, self.pace, self.now)
 
     @cached_property
     def detaching(self) -> AwaitDetached:
@@ -297,7 +297,7 @@ class Wiring:
             decisions=decisions,
             faults=self.faults,
             flights=self.flights,
-            beside=costs.write_beside if costs is not None else None,
+            beside=costs.write_beside if costs is not None else nothing_beside,
             called_off=DroppedPlans(settings.cluster, w.claims).keep,
         )
         return [

@@ -62,7 +62,7 @@ class AwaitDisruptionPlan:
         notices: Notices,
         settings: DisruptionSettings,
         now: Callable[[], float],
-        followers: DecisionFollowers | None = None,
+        followers: DecisionFollowers,
     ) -> None:
         self.snapshots = snapshots
         self.view = snapshots.view
@@ -70,7 +70,6 @@ class AwaitDisruptionPlan:
         self.settings = settings
         self.now = now
         self.reads = READS | SELECTORS if settings.default_spread else READS
-        followers = followers or DecisionFollowers()
         self.faults, self.flights = followers.faults, followers.flights
         self.thread = DecisionThread(settings.search_seconds)
         self.movements = Movements()
@@ -95,7 +94,7 @@ class AwaitDisruptionPlan:
             judged = await self._judge_due(snapshot, request, started + TOGETHER_SECONDS)
             if judged is not None:
                 return judged
-            again = self.beside(snapshot) if self.beside is not None else until
+            again = self.beside(snapshot)
             answer, next_due = await self._next(snapshot, request)
             if answer is not None:
                 return answer
@@ -150,7 +149,7 @@ class AwaitDisruptionPlan:
             found = _called_off(held.plan, snapshot)
             if found is not None:
                 target, off = found
-                if off.by and self.called_off is not None:
+                if off.by:
                     await self.called_off(held.plan, target, off)
                 return Drop(held=index, why=f"{target.node or target.claim}: {off.words}")
         for index, held in enumerate(request.held):

@@ -40,14 +40,14 @@ class DeleteClaims:
         claims: NodeClaims,
         notices: Notices,
         lookups: ClusterLookups,
-        owners: OwnerStarts | None = None,
-        returned: ReturnedMoves | None = None,
+        owners: OwnerStarts,
+        returned: ReturnedMoves,
     ) -> None:
         self.claims = claims
         self.notices = notices
         self.lookups = lookups
-        self.returned = returned  # None: nothing is remembered of consolidation
-        self.owners = owners  # None: the workflow that deletes starts them
+        self.returned = returned
+        self.owners = owners
 
     @activity.defn
     async def delete_claim(self, request: DeleteRequest) -> StepOutcome:
@@ -65,9 +65,9 @@ class DeleteClaims:
             return StepOutcome(message="deleting", writes=(write,))
         if is_first_attempt():
             disrupted(request.target, request.reason)
-            await self._remember((request.target,), request.reason)
+            await self.returned.taken((request.target,), request.reason)
         await self._start(request.target)
-        return StepOutcome(message="deleting", writes=(write,), owned=self.owners is not None)
+        return StepOutcome(message="deleting", writes=(write,), owned=True)
 
     async def _write_why(self, request: DeleteRequest) -> None:
         claim = self.lookups.claim(request.name) or await self.claims.read(request.name)
@@ -82,9 +82,9 @@ class DeleteClaims:
         left = [target for target in request.targets if target.claim not in before]
         writes = await side_by_side([self._delete(target, request.reason) for target in left], AT_ONCE)
         if is_first_attempt():
-            await self._remember(request.targets, request.reason)
+            await self.returned.taken(request.targets, request.reason)
         words = f"deleting {len(request.targets)} claims"
-        return StepOutcome(message=words, writes=newest_of_each_kind(writes), owned=self.owners is not None)
+        return StepOutcome(message=words, writes=newest_of_each_kind(writes), owned=True)
 
     async def _delete(self, target: Target, reason: str) -> Write:
         """Delete it, and count the deletion if this step made it: no other step of this workflow deletes."""
@@ -116,11 +116,6 @@ class DeleteClaims:
         if not planned and known.is_true(REGISTERED_CONDITION):
             raise Refused(f"NodeClaim/{ref.name}", "its node has joined, so its launch is not given up")
 
-    async def _remember(self, targets: tuple[Target, ...], reason: str) -> None:
-        if self.returned is not None:
-            await self.returned.taken(targets, reason)
-
     async def _start(self, target: Target) -> None:
-        if self.owners is not None:
-            claim = ClaimRef(name=target.claim, uid=target.claim_uid, pool=target.pool)
-            await self.owners.try_to_start(TERMINATE_NODE, claim, target.node)
+        claim = ClaimRef(name=target.claim, uid=target.claim_uid, pool=target.pool)
+        await self.owners.try_to_start(TERMINATE_NODE, claim, target.node)

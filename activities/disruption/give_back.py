@@ -24,8 +24,7 @@ from dovetail.telemetry.metrics.karpenters.lifecycle import is_first_attempt
 
 
 class GiveBack:
-    def __init__(self, claims: NodeClaims, pods: Pods, memory: BreakerMemory | None = None) -> None:
-        """`memory`: None where nothing is remembered."""
+    def __init__(self, claims: NodeClaims, pods: Pods, memory: BreakerMemory) -> None:
         self.claims = claims
         self.pods = pods
         self.memory = memory
@@ -43,8 +42,7 @@ class GiveBack:
                 await revise_claim(self.claims, claim, partial(_without_plan, request.plan_id))
                 kept.append(name)
             else:
-                if self.memory is not None:
-                    await self.memory.given_back(claim, request.method, request.plan_id)
+                await self.memory.given_back(claim, request.method, request.plan_id)
                 writes.append(await delete_because(self.claims, claim, Ending.GIVEN_BACK, request.why))
         unready = len(request.names) - len(kept)
         if request.method and is_first_attempt():

@@ -20,7 +20,7 @@ from dovetail.activities.shared.looks.live_pauses import LivePauses
 from dovetail.activities.shared.waits.side_by_side import side_by_side
 from dovetail.activities.shared.writes.announcements import announce
 from dovetail.activities.shared.writes.revisions import revise_claim, revise_node, revise_status
-from dovetail.activities.termination.mover import Mover
+from dovetail.activities.termination.mover import Mover, NoMoves
 from dovetail.disruption.live_check import why_closed, why_not_now
 from dovetail.disruption.nodes.resting import called_off, rest_text
 from dovetail.disruption.nodes.written_requests import is_asked_for_now
@@ -62,10 +62,10 @@ class MarkPorts:
     nodes: Nodes
     pods: Pods
     lookups: ClusterLookups  # saves reads before a write
-    pauses: LivePauses | None = None  # None: nothing can be paused
-    places: Places | None = None  # of rates; None: there are none
-    budgets: LiveBudgets | None = None  # None: nothing is counted again
-    mover: Mover | None = None  # takes moves back; None: no pod is moved by a roll-out
+    pauses: LivePauses
+    places: Places  # of rates
+    budgets: LiveBudgets
+    mover: Mover | NoMoves  # takes moves back
 
 
 class MarkAndUnmarkNodes:
@@ -84,8 +84,7 @@ class MarkAndUnmarkNodes:
         try:
             return await self._mark_all(request)
         finally:
-            if self.budgets is not None:
-                self.budgets.end(request.command.targets)
+            self.budgets.end(request.command.targets)
 
     async def _mark_all(self, request: MarkRequest) -> MarkOutcome:
         targets, before = request.command.targets, kept()
@@ -93,10 +92,9 @@ class MarkAndUnmarkNodes:
         why_not = await self._why_not(request, [target for target in targets if target.claim not in before])
         begins = [self._mark_one(request, target, before, marks, why_not.get(target.claim, "")) for target in targets]
         answers = await side_by_side(begins, AT_ONCE)
-        if self.places is not None:
-            unused = [t for t, why in zip(targets, answers, strict=True) if why and t.claim not in why_not]
-            going = frozenset(t.pool for t, why in zip(targets, answers, strict=True) if not why)
-            await self.places.give_back(request.owner, self._cause(request.command), unused, going)
+        unused = [t for t, why in zip(targets, answers, strict=True) if why and t.claim not in why_not]
+        going = frozenset(t.pool for t, why in zip(targets, answers, strict=True) if not why)
+        await self.places.give_back(request.owner, self._cause(request.command), unused, going)
         refused = [(target.claim, why) for target, why in zip(targets, answers, strict=True) if why]
         marked = [target.claim for target, why in zip(targets, answers, strict=True) if not why]
         if marked and not (refused and request.command.replacements) and is_first_attempt():
@@ -118,8 +116,6 @@ class MarkAndUnmarkNodes:
         """Why people forbid the disruption, in words, by claim. For the other claims a place in each rate is taken
         before the mark; where all must be replaced together, for all of them or for none."""
         command = request.command
-        if self.pauses is None:
-            return {}
         cause = self._cause(command)
         pools, replaced = {target.pool for target in targets}, bool(command.replacements)
         saids = {pool: without_own(await self._said(pool, request), request.owner, cause, targets) for pool in pools}
@@ -128,7 +124,7 @@ class MarkAndUnmarkNodes:
         if replaced and held:
             return held
         held |= await self._over_budget(request, saids, [target for target in targets if target.claim not in held])
-        if self.places is None or (replaced and held):
+        if replaced and held:
             return held
         free = [target for target in targets if target.claim not in held and takes_places(saids[target.pool], cause)]
         return {**held, **await self.places.take(request.owner, cause, free, whole=replaced)}
@@ -138,7 +134,7 @@ class MarkAndUnmarkNodes:
     ) -> dict[str, str]:
         """Why budgets let no more nodes go now, by claim; what a person asks for at once waits for none."""
         command, found = request.command, dict[str, str]()
-        if self.budgets is None or self._cause(command) is Cause.REQUESTED_NOW:
+        if self._cause(command) is Cause.REQUESTED_NOW:
             return found
         for name, said in saids.items():
             ours = [target for target in targets if target.pool == name]
@@ -148,7 +144,7 @@ class MarkAndUnmarkNodes:
 
     async def _held_since(self, request: MarkRequest, target: Target, marks: "_Marks") -> str:
         """Why people forbid it by now, if the marks before this one took a while."""
-        if self.pauses is None or self.now() - marks.asked[target.pool] < ASKED_FOR_SECONDS:
+        if self.now() - marks.asked[target.pool] < ASKED_FOR_SECONDS:
             return ""
         asked, command = self.now(), request.command
         cause = self._cause(command)
@@ -168,7 +164,6 @@ class MarkAndUnmarkNodes:
 
     async def _said(self, pool: str, request: MarkRequest) -> Said:
         """Everything that people say about the pool now, and the steps of roll-outs that the decision was based on."""
-        assert self.pauses is not None
         return replace(await self.pauses.said(pool), basis=request.seen.basis)
 
     def _cause(self, command: DisruptionCommand) -> Cause:
@@ -298,8 +293,7 @@ class MarkAndUnmarkNodes:
             untainted = await revise_node(self.nodes, node, _without_taint)
             if untainted is not None and untainted is not node:
                 writes.append(node_write(untainted))
-            if self.mover is not None:
-                await self.mover.undo(node, await self._pods_on(node))
+            await self.mover.undo(node, partial(self._pods_on, node))
             await announce(self.nodes, node, undone(node, self.now()))
         claim = await revise_status(self.claims, claim, partial(_without_reason, request.owner))
         if claim is None:
@@ -309,7 +303,7 @@ class MarkAndUnmarkNodes:
             writes.append(claim_write(claim))
 
     async def _pods_on(self, node: Node) -> tuple[Pod, ...]:
-        """The pods on the node; None if one of them cannot be read: the mark comes off all the same."""
+        """The pods on the node; none if one of them cannot be read: the mark comes off all the same."""
         try:
             return await self.pods.list_on(node.name)
         except NotReadable:

@@ -70,7 +70,7 @@ class AwaitProvisioningPlan:
         publisher: PlacementPublisher,
         settings: ProvisioningSettings,
         now: Callable[[], float],
-        followers: DecisionFollowers | None = None,
+        followers: DecisionFollowers,
     ) -> None:
         self.snapshots = snapshots
         self.view, self.catalogues = snapshots.view, snapshots.catalogues
@@ -80,7 +80,6 @@ class AwaitProvisioningPlan:
         # The selectors of Services and the like are read for the default spread of pods alone.
         self.reads = READS | SELECTORS if settings.placement.default_spread else READS
         self.thread = DecisionThread(settings.seconds)
-        followers = followers or DecisionFollowers()
         self.decisions, self.flights = followers.decisions, followers.flights
         self.choosy = ChoosyPods()
         self.refused = RefusedClaims(settings.claims, now) if settings.claims is not None else None

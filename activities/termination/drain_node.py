@@ -24,7 +24,7 @@ from dovetail.activities.termination.drain_requests import DrainRequests
 from dovetail.activities.termination.eviction_pace import EvictionPace
 from dovetail.activities.termination.evictor import Evictor
 from dovetail.activities.termination.holds import Holds, LeavingClaim
-from dovetail.activities.termination.mover import Mover, MoveTerms
+from dovetail.activities.termination.mover import Mover, MoveTerms, NoMoves
 from dovetail.activities.termination.owner_turns import OwnerTurns
 from dovetail.lifecycle.initialization import is_ready
 from dovetail.messages.outcomes import DrainOutcome
@@ -68,7 +68,7 @@ class DrainPorts:
     cloud: Cloud
     pauses: PauseLookups | None = None  # None: nothing can be paused
     detaching: AwaitDetached | None = None  # None: volumes are a step of their own in any case
-    mover: Mover | None = None  # None: no pod is moved by a roll-out
+    mover: Mover | NoMoves
     holds: Holds | None = None  # None: no hook holds a drain, and nothing is done about one that is held
 
 
@@ -175,8 +175,6 @@ class DrainNode:
     async def _end_moves(self, nodes: Iterable[Node], deadline: float | None, memory: DrainMemory) -> bool:
         """Whether no pod is being moved from these nodes any more. Once they are empty, a note alone is waited for only
         for a moment, as anybody may write one on a Deployment; and past the deadline no longer."""
-        if self.mover is None:
-            return True
         ended = [await self.mover.end(node) for node in nodes]
         now = self.now()
         return all(ended) or now > memory.last_pod + timing.MOVE_END or (deadline is not None and now > deadline)
@@ -185,8 +183,6 @@ class DrainNode:
         self, node: Node, evictions: Evictions, departure: Departure, deadlines: Deadlines, memory: DrainMemory
     ) -> Evictions:
         """The evictions without the pods that leave by a roll-out of their Deployment, or that their owner holds."""
-        if self.mover is None:
-            return evictions
         terms = MoveTerms(
             node=node,
             pool=departure.claim.pool,

@@ -90,11 +90,12 @@ class Mover:
                 _log.debug("Deployment %s: %s", deployment.key, failure)  # looked at again
         return not found
 
-    async def undo(self, node: Node, pods: Iterable[Pod]) -> None:
+    async def undo(self, node: Node, pods: Callable[[], Awaitable[Iterable[Pod]]]) -> None:
         """Take back what is under way, because the node stays. Read from the API server, since a move may have begun a
         moment ago. If the right to do so is missing, that is logged, and the node is released all the same."""
+        left = await pods()
         moves, seen = self.lookups.moves(), {d.uid: d for d in self.lookups.moves_from(node.uid)}
-        for pod in pods:
+        for pod in left:
             found = moves.deployment_of(pod)
             if found is not None and found.roll_out is not None and found.roll_out.replicas == 1:
                 seen.setdefault(found.uid, found)
@@ -182,6 +183,19 @@ class Mover:
             memory.impossible.add(pod.uid)
             move_ended("impossible", verdict.why)
             await self.notices.publish(move_impossible(pod, verdict.why))
+
+
+class NoMoves:
+    """Where moves are turned off: each pod remains to be evicted."""
+
+    async def look(self, pods: Iterable[Pod], terms: MoveTerms, memory: DrainMemory) -> tuple[Pod, ...]:
+        return tuple(pods)
+
+    async def end(self, node: Node) -> bool:
+        return True
+
+    async def undo(self, node: Node, pods: Callable[[], Awaitable[Iterable[Pod]]]) -> None:
+        return None
 
 
 def _of(deployment: Deployment) -> RollOut:

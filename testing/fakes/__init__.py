@@ -9,19 +9,40 @@ from testing.fakes.cloud import FakeCloud
 from testing.fakes.lookups import FakeLookups
 from testing.fakes.nodes import FakeClaims, FakeNodes
 from testing.fakes.pods import FakePods, PodsMadeAnew
-from testing.fakes.ports import FakeNotices, join_ports, mark_ports, unlimited
+from testing.fakes.pools import FakeNamespaces, FakePools, FakeRules
+from testing.fakes.ports import (
+    FakeNotices,
+    FakeStarts,
+    breaker_memory,
+    deleting,
+    followers,
+    join_ports,
+    live_pauses,
+    mark_ports,
+    returned_moves,
+    unlimited,
+)
 from testing.fakes.world import World
 
 __all__ = [
     "FakeClaims",
     "FakeCloud",
     "FakeLookups",
+    "FakeNamespaces",
     "FakeNodes",
     "FakeNotices",
     "FakePods",
+    "FakePools",
+    "FakeRules",
+    "FakeStarts",
     "PodsMadeAnew",
     "World",
+    "breaker_memory",
+    "deleting",
+    "followers",
     "join_ports",
+    "live_pauses",
     "mark_ports",
+    "returned_moves",
     "unlimited",
 ]

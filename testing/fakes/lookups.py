@@ -1,10 +1,18 @@
 """What the cache shows of the world: everything that is not hidden."""
 
+import asyncio
+
 from dovetail.model.nodes import Node, NodeClaim
+from dovetail.model.objects.watched_kinds import Kinds
 from dovetail.model.objects.workloads import PodDisruptionBudget, Volume, VolumeAttachment, VolumeClaim
+from dovetail.model.own.drain_rules import DrainRules
+from dovetail.model.own.pauses import Activity, Pause
+from dovetail.model.own.policies import policies_of
 from dovetail.model.pods import Pod
 from dovetail.model.pools import NodePool
 from dovetail.model.scheduling.devices import ResourceSlice
+from dovetail.model.snapshot import Snapshot
+from dovetail.rules.pause.pauses import holding, pause_of_pool, pauses_of_all
 from testing.fakes.world import World
 
 
@@ -25,6 +33,36 @@ class FakeLookups:
 
     def pool(self, name: str) -> NodePool | None:
         return self.world.pools.get(name)
+
+    def pause_on(self, pool: str, activity: Activity) -> Pause | None:
+        now, found = self.world.clock, self.pool(pool)
+        own = pause_of_pool(found, now) if found is not None else None
+        general = pauses_of_all(self.world.system, self.world.rules.freezes, now)
+        return holding((*general, own), activity)
+
+    def drain_rules(self, pool: str) -> tuple[DrainRules, ...]:
+        found = self.pool(pool)
+        ours = policies_of(self.world.rules.policies, found) if found is not None else ()
+        return tuple(policy.drain for policy in ours if policy.drain is not None)
+
+    def snapshot(self, reads: Kinds | None = None) -> Snapshot:
+        world = self.world
+        shown = world.hidden | world.unreadable
+        return Snapshot(
+            now=world.clock,
+            claims={name: claim for name, claim in world.claims.items() if name not in shown},
+            nodes={name: node for name, node in world.nodes.items() if name not in shown},
+            pods={uid: pod for uid, pod in world.pods.items() if pod.name not in shown},
+            pools=dict(world.pools),
+        )
+
+    def revision(self) -> int:
+        return self.world.versions
+
+    async def changed(self, after: int) -> int:
+        """Nobody tells of changes: what follows them looks as often as its step does."""
+        await asyncio.Event().wait()
+        return after
 
     def nodes_of(self, provider_id: str) -> tuple[Node, ...]:
         shown = (

@@ -1,18 +1,35 @@
-"""The ports that the steps get in such a world."""
+"""What the steps get in such a world: the product's own parts, over its ports."""
 
 import time
 from dataclasses import replace
 from typing import Any
 
+from dovetail.activities.disruption.breakers import BreakerMemory
+from dovetail.activities.disruption.delete_claim import DeleteClaims
+from dovetail.activities.disruption.live_budgets import LiveBudgets
 from dovetail.activities.disruption.mark_and_unmark_nodes import MarkPorts
+from dovetail.activities.disruption.places import Places
+from dovetail.activities.disruption.returned_moves import ReturnedMoves
 from dovetail.activities.launch.await_registered_and_initialized import JoinPorts
+from dovetail.activities.shared.looks.flights import DecisionFollowers, NoFlights, nothing_beside
+from dovetail.activities.shared.looks.live_pauses import LivePauses
+from dovetail.activities.shared.owner_starts import OwnerStarts
 from dovetail.activities.termination.drain_node import EvictionLimits
 from dovetail.activities.termination.eviction_pace import EvictionPace
+from dovetail.activities.termination.mover import NoMoves
 from dovetail.activities.termination.owner_turns import OwnerTurns
+from dovetail.disruption.nodes.resting import CalledOff
+from dovetail.messages.plans import DisruptionPlan, Target
+from dovetail.messages.subjects import ClaimRef
+from dovetail.messages.workflow_ids import claim_owner_id
 from dovetail.notices.notice import Notice
+from dovetail.telemetry.metrics.karpenters.pod_times import PodTimes
+from dovetail.telemetry.metrics.karpenters.provisioning import Decisions
+from dovetail.telemetry.metrics.ours.faults import Faults
 from testing.fakes.lookups import FakeLookups
 from testing.fakes.nodes import FakeClaims, FakeNodes
 from testing.fakes.pods import FakePods
+from testing.fakes.pools import FakeNamespaces, FakePools, FakeRules
 from testing.fakes.world import World
 
 
@@ -26,14 +43,78 @@ class FakeNotices:
         self.world.notices += notices
 
 
+class FakeStarts(OwnerStarts):
+    """Workflows of claims, which run nowhere."""
+
+    def __init__(self, world: World) -> None:
+        super().__init__("c")
+        self.world = world
+
+    async def start(self, kind: str, claim: ClaimRef, node: str = "") -> None:
+        self.world.started.append(claim_owner_id(self.cluster, claim.name))
+
+
 def unlimited(pace: EvictionPace) -> EvictionLimits:
     """No pod waits for others of its owner."""
     return EvictionLimits(pace=pace, turns=OwnerTurns(0.0, tuple, time.time))
 
 
+def followers(**others: Any) -> DecisionFollowers:
+    """What hears of decisions: the metrics alone."""
+
+    async def not_kept(plan: DisruptionPlan, target: Target, off: CalledOff) -> None:
+        return None
+
+    faults = Faults()
+    decisions = Decisions(PodTimes(), faults)
+    made = DecisionFollowers(
+        decisions=decisions, faults=faults, flights=NoFlights(), beside=nothing_beside, called_off=not_kept
+    )
+    return replace(made, **others)
+
+
+def live_pauses(world: World, **others: Any) -> LivePauses:
+    """What is paused, frozen or closed in this world: nothing, until a test says so."""
+    made = LivePauses(
+        pools=FakePools(world),
+        namespaces=FakeNamespaces(world),
+        rules=FakeRules(world),
+        fleet=FakeLookups(world).snapshot,
+        now=world.now,
+    )
+    return replace(made, **others)
+
+
+def breaker_memory(world: World) -> BreakerMemory:
+    return BreakerMemory(FakePools(world), live_pauses(world), world.now)
+
+
+def returned_moves(world: World) -> ReturnedMoves:
+    return ReturnedMoves(FakePools(world), FakeNotices(world), world.now)
+
+
+def deleting(world: World, claims: Any = None) -> DeleteClaims:
+    """The step that deletes claims."""
+    return DeleteClaims(
+        claims or FakeClaims(world), FakeNotices(world), FakeLookups(world), FakeStarts(world), returned_moves(world)
+    )
+
+
 def mark_ports(world: World, **others: Any) -> MarkPorts:
-    """The ports of the steps that mark in this world, some of them replaced."""
-    made = MarkPorts(claims=FakeClaims(world), nodes=FakeNodes(world), pods=FakePods(world), lookups=FakeLookups(world))
+    """The ports of the steps that mark in this world, some of them replaced; no pod is moved. Rates and budgets are
+    those of the pools and rules that the steps are given."""
+    pools: Any = (pauses := others.pop("pauses", None) or live_pauses(world)).pools
+    claims, nodes = others.pop("claims", None) or FakeClaims(world), others.pop("nodes", None) or FakeNodes(world)
+    made = MarkPorts(
+        claims=claims,
+        nodes=nodes,
+        pods=FakePods(world),
+        lookups=FakeLookups(world),
+        pauses=pauses,
+        places=Places(pools, pauses, world.now),
+        budgets=LiveBudgets(FakeLookups(world).snapshot, claims, nodes, world.now),
+        mover=NoMoves(),
+    )
     return replace(made, **others)
 
 

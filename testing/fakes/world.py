@@ -4,7 +4,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 from dovetail.model.nodes import Node, NodeClaim
-from dovetail.model.objects.workloads import PodDisruptionBudget, Volume, VolumeAttachment, VolumeClaim
+from dovetail.model.objects.workloads import Namespace, PodDisruptionBudget, Volume, VolumeAttachment, VolumeClaim
+from dovetail.model.own.policies import TimeRules
 from dovetail.model.pods import Pod
 from dovetail.model.pools import NodePool
 from dovetail.model.scheduling.devices import ResourceSlice
@@ -21,6 +22,8 @@ class World:
     nodes: dict[str, Node] = field(default_factory=dict)
     pods: dict[str, Pod] = field(default_factory=dict)
     pools: dict[str, NodePool] = field(default_factory=dict)  # as look-ups know them
+    system: Namespace | None = None  # kube-system
+    rules: TimeRules = field(default_factory=TimeRules)
     budgets: list[PodDisruptionBudget] = field(default_factory=list)
     instances: dict[str, Instance] = field(default_factory=dict)
     attachments: dict[str, VolumeAttachment] = field(default_factory=dict)
@@ -28,6 +31,7 @@ class World:
     volumes: dict[str, Volume] = field(default_factory=dict)
     notices: list[Notice] = field(default_factory=list)
     ledger: list[str] = field(default_factory=list)
+    started: list[str] = field(default_factory=list)  # the ids of workflows
     hidden: set[str] = field(default_factory=set)  # names that the cache does not know yet
     unreadable: set[str] = field(default_factory=set)  # objects that no parser understands: the cache lacks them too
     later: list[tuple[float, Callable[[], None]]] = field(default_factory=list)

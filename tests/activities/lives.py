@@ -20,6 +20,7 @@ from dovetail.activities.termination.await_detached import AwaitDetached, Detach
 from dovetail.activities.termination.begin_and_end_departure import BeginAndEndDeparture, DeparturePorts
 from dovetail.activities.termination.drain_node import DrainNode, DrainPorts
 from dovetail.activities.termination.eviction_pace import EvictionPace
+from dovetail.activities.termination.mover import NoMoves
 from dovetail.activities.termination.terminate_instance import TerminateInstance
 from dovetail.adapters.simulator.adapter import SimulatedAdapter
 from dovetail.messages.subjects import ClaimRef, Departure
@@ -99,7 +100,9 @@ class Worker:
             DeparturePorts(known=KnownClaims(view, claims), nodes=nodes, cloud=cloud), now
         )
         self.draining = DrainNode(
-            DrainPorts(lookups=view, claims=claims, nodes=nodes, pods=pods, notices=notices, cloud=cloud),
+            DrainPorts(
+                mover=NoMoves(), lookups=view, claims=claims, nodes=nodes, pods=pods, notices=notices, cloud=cloud
+            ),
             unlimited(EvictionPace(now)),
             now,
         )

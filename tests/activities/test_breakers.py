@@ -10,7 +10,6 @@ from temporalio.testing import ActivityEnvironment
 
 from dovetail.activities.disruption.breakers import BreakerMemory
 from dovetail.activities.disruption.give_back import GiveBack
-from dovetail.activities.shared.looks.live_pauses import LivePauses
 from dovetail.activities.upkeep.breakers import BreakerUpkeep
 from dovetail.messages.outcomes import MarkOutcome
 from dovetail.messages.requests import GiveBackRequest
@@ -21,7 +20,7 @@ from dovetail.model.own.rollouts import Rollout, RolloutState, RolloutStatus, Ro
 from dovetail.model.snapshot import Snapshot
 from dovetail.ports.failures import Conflict
 from dovetail.rules.brake.breakers import Breaker, Happened, breaker_of, with_breaker
-from testing.fakes import FakeClaims, FakeNotices, FakePods, World
+from testing.fakes import FakeClaims, FakeNotices, FakePods, World, live_pauses
 from tests.activities.test_pauses import OneNamespace
 from tests.activities.test_rates import Killed, Kills, Pools, Scene
 from tests.lifecycle.objects import a_joined_claim
@@ -111,7 +110,7 @@ async def give_back(pools: Pools, plan: str, rules: Rules = Rules()) -> None:
     world.put(claim)
     request = GiveBackRequest(plan_id=plan, names=("new",), why="not ready in time", method="drift")
     for _ in range(TEMPORAL_TRIES):
-        live = LivePauses(pools=pools, namespaces=OneNamespace(), now=pools.world.now, rules=rules)
+        live = live_pauses(pools.world, pools=pools, rules=rules)
         step = GiveBack(FakeClaims(world), FakePods(world), BreakerMemory(pools, live, pools.world.now))
         try:
             await ActivityEnvironment().run(step.give_back, request)

@@ -28,6 +28,7 @@ from dovetail.model.snapshot import Snapshot
 from dovetail.placement.settings import PlacementSettings
 from dovetail.placement.stale_kinds import without_stale
 from dovetail.ports.failures import NotSeenYet
+from testing.fakes import followers
 from tests.activities.test_provisioning import Stage
 from tests.activities.test_provisioning import stage as stage
 from tests.adapters.kubernetes_json.kinds_for_tests import a_thing
@@ -100,8 +101,8 @@ def test_a_disruption_needs_what_buffers_refer_to_where_there_are_buffers() -> N
 
 def disruption_reads(view: CachedView) -> Kinds:
     nothing: Any = None
-    snapshots = Snapshots(view, nothing)
-    return await_disruption_plan.AwaitDisruptionPlan(snapshots, nothing, DisruptionSettings(), time.time)._reads()
+    snapshots, settings = Snapshots(view, nothing), DisruptionSettings()
+    return await_disruption_plan.AwaitDisruptionPlan(snapshots, nothing, settings, time.time, followers())._reads()
 
 
 def test_what_is_broken_is_named() -> None:
@@ -137,7 +138,7 @@ async def plan_of(stage: Stage, *broken: str) -> object:
     view = CachedView(stage.adapter.view.cache, problem)
     publisher = PlacementPublisher(stage.adapter.notices, None, time.time)
     settings = ProvisioningSettings(placement=PlacementSettings(), idle=0.2)
-    step = AwaitProvisioningPlan(Snapshots(view, stage.adapter.catalogues), publisher, settings, time.time)
+    step = AwaitProvisioningPlan(Snapshots(view, stage.adapter.catalogues), publisher, settings, time.time, followers())
     return await asyncio.wait_for(
         step.await_provisioning_plan(ProvisioningRequest(must_see=(), launching=(), launching_since=0.0)), 30
     )

@@ -10,7 +10,6 @@ from temporalio.testing import ActivityEnvironment
 
 from dovetail.activities.disruption.live_budgets import LiveBudgets
 from dovetail.activities.disruption.mark_and_unmark_nodes import MarkAndUnmarkNodes
-from dovetail.activities.shared.looks.live_pauses import LivePauses
 from dovetail.messages.outcomes import MarkOutcome
 from dovetail.messages.plans import DisruptionCommand, Seen
 from dovetail.messages.requests import MarkRequest
@@ -18,10 +17,9 @@ from dovetail.model import names
 from dovetail.model.nodes import Condition
 from dovetail.model.pools import Budget, DisruptionPolicy
 from dovetail.model.snapshot import Snapshot
-from testing.fakes import FakeClaims, FakeNodes, World, mark_ports
+from testing.fakes import FakeClaims, FakeNodes, World, live_pauses, mark_ports
 from tests.activities.test_creating_claims import NODE
 from tests.activities.test_gated_orders import OnePool
-from tests.activities.test_pauses import OneNamespace
 from tests.lifecycle.objects import a_joined_claim, a_joined_node, a_pool, target_of
 
 SILENT = (Condition(type=names.READY, status="Unknown"),)
@@ -45,7 +43,7 @@ def shown(world: World) -> Snapshot:
 
 def marking(world: World, budget: str, fleet: Callable[[], Snapshot] | None = None) -> MarkAndUnmarkNodes:
     pool = replace(a_pool(), disruption=DisruptionPolicy(budgets=(Budget(nodes=budget),)))
-    live = LivePauses(pools=OnePool(pool), namespaces=OneNamespace(), now=world.now)
+    live = live_pauses(world, pools=OnePool(pool))
     budgets = LiveBudgets(fleet or (lambda: shown(world)), FakeClaims(world), FakeNodes(world), world.now)
     return MarkAndUnmarkNodes(mark_ports(world, pauses=live, budgets=budgets), world.now)
 

@@ -14,8 +14,7 @@ from unittest.mock import Mock
 import pytest
 from temporalio.testing import ActivityEnvironment
 
-from dovetail.activities.disruption.delete_claim import DeleteClaims
-from dovetail.activities.disruption.mark_and_unmark_nodes import MarkAndUnmarkNodes, MarkPorts
+from dovetail.activities.disruption.mark_and_unmark_nodes import MarkAndUnmarkNodes
 from dovetail.activities.launch.await_registered_and_initialized import AwaitRegisteredAndInitialized, JoinPorts
 from dovetail.activities.launch.launch_instance import LaunchInstance
 from dovetail.activities.shared.writes.known_claims import KnownClaims
@@ -24,6 +23,7 @@ from dovetail.activities.termination.begin_and_end_departure import BeginAndEndD
 from dovetail.activities.termination.drain_node import DrainNode, DrainPorts
 from dovetail.activities.termination.eviction_pace import EvictionPace
 from dovetail.activities.termination.holds import Holds
+from dovetail.activities.termination.mover import NoMoves
 from dovetail.activities.termination.terminate_instance import TerminateInstance
 from dovetail.activities.upkeep.claims import ClaimUpkeep
 from dovetail.messages.plans import DisruptionCommand, Seen
@@ -34,7 +34,18 @@ from dovetail.model.nodes import Condition
 from dovetail.model.reasons.disruption_reasons import DisruptionReason
 from dovetail.ports.cloud import Instance
 from dovetail.ports.failures import Refused, Unreachable
-from testing.fakes import FakeClaims, FakeCloud, FakeLookups, FakeNodes, FakeNotices, FakePods, World, unlimited
+from testing.fakes import (
+    FakeClaims,
+    FakeCloud,
+    FakeLookups,
+    FakeNodes,
+    FakeNotices,
+    FakePods,
+    World,
+    deleting,
+    mark_ports,
+    unlimited,
+)
 from tests.activities.test_upkeep import ReadyClass, seen
 from tests.lifecycle.objects import (
     a_claim,
@@ -107,16 +118,16 @@ class Life:
 
     async def delete(self, *, waits: bool) -> None:
         """DisruptNodes' steps up to the delete; `waits`: something is waited for before it."""
-        world, lookups = self.world, FakeLookups(self.world)
+        world = self.world
         target = replace(target_of(world.claims["pool-1"], world.nodes["node-1"]), pods=tuple(world.pods))
         reason = DisruptionReason.DRIFTED if waits else DisruptionReason.EMPTY
         command = DisruptionCommand(reason=reason, method="", targets=(target,), drain_first=waits)
         seen = Seen(taken_at=world.now(), versions=()).ready(world.now())
-        ports = MarkPorts(claims=self.claims, nodes=self.nodes, pods=self.pods, lookups=lookups)
+        ports = mark_ports(world, claims=self.claims, nodes=self.nodes, pods=self.pods)
         mark = MarkAndUnmarkNodes(ports, world.now)
         request = MarkRequest(owner=OWNER, command=command, seen=seen)
         assert (await ActivityEnvironment().run(mark.mark_nodes, request)).marked == ("pool-1",)
-        deletion = DeleteClaims(self.claims, FakeNotices(world), lookups)
+        deletion = deleting(world, self.claims)
         environment = ActivityEnvironment()
         environment.info = replace(environment.info, workflow_id=OWNER)
         await environment.run(deletion.delete_claims, DeletesRequest(targets=(target,), reason=command.reason))
@@ -131,6 +142,7 @@ class Life:
             DetachPorts(lookups=lookups, claims=self.claims, nodes=self.nodes, notices=notices), world.now, world.pause
         )
         ports = DrainPorts(
+            mover=NoMoves(),
             lookups=lookups,
             claims=self.claims,
             nodes=self.nodes,

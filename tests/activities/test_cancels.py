@@ -12,7 +12,6 @@ from temporalio.testing import ActivityEnvironment
 
 from dovetail.activities.disruption import await_disruption_plan as disrupting
 from dovetail.activities.disruption.await_disruption_plan import AwaitDisruptionPlan
-from dovetail.activities.shared.looks.flights import DecisionFollowers
 from dovetail.activities.shared.looks.look import Look, Write
 from dovetail.activities.shared.looks.snapshots import Snapshots
 from dovetail.activities.upkeep.cancels import CancelUpkeep
@@ -34,7 +33,7 @@ from dovetail.model.reasons.disruption_reasons import WhyNot
 from dovetail.model.snapshot import Snapshot
 from dovetail.model.values.time import format_time
 from testing.disruption_worlds import NOW, a_pair, a_world
-from testing.fakes import FakeClaims, FakeNotices, World
+from testing.fakes import FakeClaims, FakeNotices, World, followers
 from tests.activities.test_disrupting import a_held_plan
 from tests.disruption.second_look import revalidate
 from tests.lifecycle.objects import a_joined_claim
@@ -193,8 +192,9 @@ async def test_a_plan_that_waits_is_dropped_at_once_where_one_of_its_nodes_is_ca
         assert target in plan.commands[0].targets
         kept.append((target.claim, off))
 
-    followers = DecisionFollowers(called_off=keep)
-    step = AwaitDisruptionPlan(Snapshots(nothing, nothing), nothing, DisruptionSettings(), lambda: 1.0, followers)
+    step = AwaitDisruptionPlan(
+        Snapshots(nothing, nothing), nothing, DisruptionSettings(), lambda: 1.0, followers(called_off=keep)
+    )
     held = [replace(a_held_plan(name), due=due) for name, due in (("due", 0.5), ("later", 9.0))]
     request = DisruptionRequest(must_see=(), nominations=(), quiet_until=0.0, held=tuple(held))
 
@@ -221,7 +221,9 @@ async def test_a_plan_that_waits_is_dropped_at_once_where_one_of_its_nodes_is_ca
 async def test_a_plan_that_nobody_called_off_goes_when_it_is_due() -> None:
     world = a_world([a_pair("n1")])
     nothing = cast(Any, None)
-    step = AwaitDisruptionPlan(Snapshots(nothing, nothing), nothing, DisruptionSettings(), lambda: world.now)
+    step = AwaitDisruptionPlan(
+        Snapshots(nothing, nothing), nothing, DisruptionSettings(), lambda: world.now, followers()
+    )
     answer, _ = await step._choose(world)
     held = replace(a_held_plan("n1"), plan=cast(Any, answer).plan, due=world.now)
     request = DisruptionRequest(must_see=(), nominations=(), quiet_until=0.0, held=(held,))

@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 from temporalio.testing import ActivityEnvironment
 
-from dovetail.activities.disruption.delete_claim import DeleteClaims
 from dovetail.activities.shared.writes.known_claims import KnownClaims
 from dovetail.activities.termination import terminate_instance
 from dovetail.activities.termination.begin_and_end_departure import BeginAndEndDeparture, DeparturePorts
@@ -25,7 +24,7 @@ from dovetail.ports.cloud import Instance
 from dovetail.ports.failures import NotReadable, Postponed, Refused, Unreachable
 from dovetail.termination import timing
 from dovetail.termination.leaving import EXCLUDE_LABEL, LEAVING_TAINT
-from testing.fakes import FakeClaims, FakeCloud, FakeLookups, FakeNodes, FakeNotices, World
+from testing.fakes import FakeClaims, FakeCloud, FakeLookups, FakeNodes, World, deleting
 from tests.lifecycle.objects import a_claim, a_joined_claim, a_joined_node, a_node, a_pod, is_now
 
 REF = ClaimRef(name="pool-1", uid="uid-pool-1", pool="pool")
@@ -196,7 +195,7 @@ async def test_one_that_never_joined_names_its_instance_and_the_command_for_its_
 
 async def test_a_launch_that_is_given_up_writes_why_before_its_claim_goes(stage: Stage) -> None:
     stage.world.put(a_claim())
-    step = DeleteClaims(FakeClaims(stage.world), FakeNotices(stage.world), FakeLookups(stage.world))
+    step = deleting(stage.world)
 
     await step.delete_claim(replace(ORDER, because=Ending.NO_CAPACITY, because_words="sold out"))
 
@@ -661,7 +660,7 @@ async def test_a_node_whose_claim_nobody_can_read_is_not_released_without_it(sta
 
 async def test_a_claim_is_deleted_once_and_only_the_one_that_is_meant(stage: Stage) -> None:
     stage.world.put(a_claim())
-    step = DeleteClaims(FakeClaims(stage.world), FakeNotices(stage.world), FakeLookups(stage.world))
+    step = deleting(stage.world)
 
     other = await step.delete_claim(replace(ORDER, uid="another"))
     assert (other.message, stage.world.claims["pool-1"].deleting_since) == ("already gone", None)
@@ -679,7 +678,7 @@ async def test_a_notice_is_published_when_a_marked_claim_is_deleted(stage: Stage
     """DIS-151."""
     marked = Condition(type="DisruptionReason", status="True", reason="Drifted")
     stage.world.put(a_joined_claim(conditions=(marked,)), a_joined_node())
-    step = DeleteClaims(FakeClaims(stage.world), FakeNotices(stage.world), FakeLookups(stage.world))
+    step = deleting(stage.world)
 
     await step.delete_claim(ORDER)
 

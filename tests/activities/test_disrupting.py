@@ -24,6 +24,7 @@ from dovetail.model.reasons.disruption_reasons import Invalidity
 from dovetail.model.snapshot import Snapshot
 from dovetail.notices.notice import Notice
 from testing.disruption_worlds import NOW, a_pair, a_pod, a_pool, a_world
+from testing.fakes import followers
 
 
 def a_held_plan(claim: str) -> Held:
@@ -49,7 +50,7 @@ async def test_only_what_was_held_before_a_plan_counts_as_taken(
     monkeypatch.setattr(disrupting, "look_again", look_again)
     nothing = cast(Any, None)
     clock: Callable[[], float] = lambda: 1.0  # noqa: E731
-    step = AwaitDisruptionPlan(Snapshots(nothing, nothing), nothing, DisruptionSettings(), clock)
+    step = AwaitDisruptionPlan(Snapshots(nothing, nothing), nothing, DisruptionSettings(), clock, followers())
     request = DisruptionRequest(
         must_see=(), nominations=(), quiet_until=0.0, held=tuple(a_held_plan(n) for n in ("first", "second", "third"))
     )
@@ -73,7 +74,7 @@ async def test_all_held_plans_that_are_due_go_together(monkeypatch: pytest.Monke
 
     monkeypatch.setattr(disrupting, "look_again", look_again)
     nothing = cast(Any, None)
-    step = AwaitDisruptionPlan(Snapshots(nothing, nothing), nothing, DisruptionSettings(), lambda: 1.0)
+    step = AwaitDisruptionPlan(Snapshots(nothing, nothing), nothing, DisruptionSettings(), lambda: 1.0, followers())
     later = replace(a_held_plan("later"), due=2.0)
     held = (*[a_held_plan(n) for n in ("first", "full", "second")], later, *[a_held_plan(n) for n in ("changed", "x")])
 
@@ -104,7 +105,7 @@ async def test_what_holds_other_nodes_is_published_although_a_plan_was_found() -
     held = a_pair("held", node={"annotations": {names.DO_NOT_DISRUPT: "true"}})
     world = a_world([a_pair("empty"), held], [a_pod("held")])
     published, nothing = PublishedNotices(), cast(Any, None)
-    step = AwaitDisruptionPlan(Snapshots(nothing, nothing), published, DisruptionSettings(), lambda: NOW)
+    step = AwaitDisruptionPlan(Snapshots(nothing, nothing), published, DisruptionSettings(), lambda: NOW, followers())
 
     answer, _ = await step._choose(world)
     await asyncio.gather(*step.publishing)
@@ -121,7 +122,7 @@ async def test_a_changed_reason_is_published_though_the_object_is_the_same() -> 
     """DIS-187, DIQ-14: upstream remembers the object alone, so that the first reason hides all others for 15 min."""
     pools = [a_pool(policy="WhenEmpty"), a_pool(consolidate_after=None)]
     published, nothing = PublishedNotices(), cast(Any, None)
-    step = AwaitDisruptionPlan(Snapshots(nothing, nothing), published, DisruptionSettings(), lambda: NOW)
+    step = AwaitDisruptionPlan(Snapshots(nothing, nothing), published, DisruptionSettings(), lambda: NOW, followers())
 
     for pool in pools:
         await step._choose(a_world([a_pair("n1", type_name="m2")], [a_pod("n1")], pools=[pool]))
@@ -141,7 +142,7 @@ async def test_that_a_node_cannot_be_consolidated_is_said_once_it_has_been_there
     pair = a_pair("n1", type_name="m2", claim={"created": NOW - age})
     world = a_world([pair], [a_pod("n1")], pools=[a_pool(policy="WhenEmpty")])
     published, nothing = PublishedNotices(), cast(Any, None)
-    step = AwaitDisruptionPlan(Snapshots(nothing, nothing), published, DisruptionSettings(), lambda: NOW)
+    step = AwaitDisruptionPlan(Snapshots(nothing, nothing), published, DisruptionSettings(), lambda: NOW, followers())
 
     await step._choose(world)
     await asyncio.gather(*step.publishing)
@@ -191,7 +192,7 @@ async def test_a_plan_that_comes_due_while_a_long_decision_is_rested_from_waits_
         return Due(plan=request.held[index].plan, held=index)
 
     snapshots = cast(Any, SimpleNamespace(view=time, catalogues=nothing, whole=whole))
-    step = AwaitDisruptionPlan(snapshots, nothing, DisruptionSettings(), time)
+    step = AwaitDisruptionPlan(snapshots, nothing, DisruptionSettings(), time, followers())
     monkeypatch.setattr(disrupting, "ClusterSleep", lambda view: view)
     for name, played in (("_choose", long_decision), ("_check", check), ("_pause", time.pause)):
         monkeypatch.setattr(step, name, played)

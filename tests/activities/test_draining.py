@@ -10,6 +10,7 @@ from dovetail.activities.termination.await_detached import AwaitDetached, Detach
 from dovetail.activities.termination.begin_and_end_departure import FORCEFUL
 from dovetail.activities.termination.drain_node import DrainNode, DrainPorts
 from dovetail.activities.termination.eviction_pace import EvictionPace
+from dovetail.activities.termination.mover import NoMoves
 from dovetail.adapters.kubernetes_json.parsing.workloads import parse_volume, parse_volume_claim
 from dovetail.messages.outcomes import DrainOutcome
 from dovetail.messages.subjects import ClaimRef, Departure
@@ -93,7 +94,9 @@ def new_stage() -> Stage:
     world.instances = {"aws:///zone/i-1": an_instance()}
     pods, cloud, lookups, notices = FakePods(world), FakeCloud(world), FakeLookups(world), FakeNotices(world)
     nodes = FakeNodes(world)
-    ports = DrainPorts(lookups=lookups, claims=FakeClaims(world), nodes=nodes, pods=pods, notices=notices, cloud=cloud)
+    ports = DrainPorts(
+        mover=NoMoves(), lookups=lookups, claims=FakeClaims(world), nodes=nodes, pods=pods, notices=notices, cloud=cloud
+    )
     return Stage(
         world,
         pods,

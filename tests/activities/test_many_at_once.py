@@ -6,7 +6,7 @@ from typing import Any
 
 from temporalio.testing import ActivityEnvironment
 
-from dovetail.activities.disruption.delete_claim import AT_ONCE, DeleteClaims
+from dovetail.activities.disruption.delete_claim import AT_ONCE
 from dovetail.activities.disruption.mark_and_unmark_nodes import AT_ONCE as MARKS_AT_ONCE
 from dovetail.activities.disruption.mark_and_unmark_nodes import MarkAndUnmarkNodes
 from dovetail.messages.outcomes import MarkOutcome
@@ -15,7 +15,7 @@ from dovetail.messages.requests import DeletesRequest, MarkRequest, UnmarkReques
 from dovetail.messages.subjects import ClaimRef
 from dovetail.model import names
 from dovetail.model.nodes import NodeClaim
-from testing.fakes import FakeClaims, FakeLookups, FakeNotices, World, mark_ports
+from testing.fakes import FakeClaims, FakeLookups, World, deleting, mark_ports
 from tests.lifecycle.objects import a_joined_claim, a_joined_node, target_of
 
 MANY = 120
@@ -73,9 +73,9 @@ def a_mark(world: World, targets: tuple[Target, ...]) -> MarkRequest:
 async def test_all_claims_of_a_command_are_deleted_twenty_at_a_time() -> None:
     world, targets = a_fleet(mark=ASKER)
     claims = SlowClaims(world)
-    deleting = DeleteClaims(claims, FakeNotices(world), FakeLookups(world))
+    step = deleting(world, claims)
 
-    await run(deleting.delete_claims, DeletesRequest(targets=targets, reason="Empty"))
+    await run(step.delete_claims, DeletesRequest(targets=targets, reason="Empty"))
 
     assert all(claim.deleting_since is not None for claim in world.claims.values())
     assert claims.most == AT_ONCE
@@ -83,9 +83,9 @@ async def test_all_claims_of_a_command_are_deleted_twenty_at_a_time() -> None:
 
 async def test_a_second_try_deletes_the_others_only() -> None:
     world, targets = a_fleet(5, mark=ASKER)
-    deleting = DeleteClaims(FakeClaims(world), FakeNotices(world), FakeLookups(world))
+    step = deleting(world)
 
-    await run(deleting.delete_claims, DeletesRequest(targets=targets, reason="Empty"), ("claim-0", "claim-3"))
+    await run(step.delete_claims, DeletesRequest(targets=targets, reason="Empty"), ("claim-0", "claim-3"))
 
     assert sorted(n for n, c in world.claims.items() if c.deleting_since is None) == ["claim-0", "claim-3"]
 

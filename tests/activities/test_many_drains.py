@@ -11,6 +11,7 @@ import pytest
 
 from dovetail.activities.termination.drain_node import DrainNode, DrainPorts
 from dovetail.activities.termination.eviction_pace import EvictionPace
+from dovetail.activities.termination.mover import NoMoves
 from dovetail.messages.subjects import ClaimRef, Departure
 from dovetail.model.pods import Pod
 from dovetail.ports.objects import Eviction
@@ -61,6 +62,7 @@ async def drained(numbers: range, blocked: int) -> list[float]:
         if number < blocked:
             pods.answers.update({pod.uid: "blocked" for pod in mine})
     ports = DrainPorts(
+        mover=NoMoves(),
         lookups=ByNode(world),
         claims=FakeClaims(world),
         nodes=FakeNodes(world),

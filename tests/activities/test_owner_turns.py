@@ -8,6 +8,7 @@ import pytest
 
 from dovetail.activities.termination.drain_node import DrainNode, DrainPorts, EvictionLimits
 from dovetail.activities.termination.eviction_pace import EvictionPace
+from dovetail.activities.termination.mover import NoMoves
 from dovetail.activities.termination.owner_turns import OwnerTurns
 from dovetail.messages.subjects import ClaimRef, Departure
 from dovetail.model import names
@@ -69,6 +70,7 @@ class Drains:
         """Of a worker of its own."""
         world, now = self.world, self.world.now
         ports = DrainPorts(
+            mover=NoMoves(),
             lookups=self.lookups,
             claims=FakeClaims(world),
             nodes=FakeNodes(world),

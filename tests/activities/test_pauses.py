@@ -29,6 +29,7 @@ from testing.fakes import (
     FakeClaims,
     FakeNotices,
     World,
+    live_pauses,
     mark_ports,
 )
 from tests.activities.test_creating_claims import NODE, POOL
@@ -90,7 +91,7 @@ def a_joined_world() -> World:
 
 def pauses(world: World, general: str = "", own: str = "") -> LivePauses:
     pool = replace(a_pool(), annotations={names.PAUSED: own} if own else {})
-    return LivePauses(pools=OnePool(pool), namespaces=OneNamespace(general), now=world.now)
+    return live_pauses(world, pools=OnePool(pool), namespaces=OneNamespace(general))
 
 
 def marking(world: World, live: LivePauses) -> MarkAndUnmarkNodes:
@@ -138,7 +139,7 @@ async def test_a_node_is_not_marked_where_no_budget_lets_one_go_any_more(
     """DIS-141. Somebody has closed it since the decision, or nobody has decided."""
     world = a_joined_world()
     pool = replace(a_pool(), disruption=DisruptionPolicy(budgets=budgets))
-    live = LivePauses(pools=OnePool(pool), namespaces=OneNamespace(""), now=world.now)
+    live = live_pauses(world, pools=OnePool(pool))
 
     outcome = await marked(world, live, reason)
 
@@ -185,7 +186,7 @@ async def test_an_order_is_carried_out_unless_a_pause_has_begun_since(reason: st
         a_joined_claim(expire_after=0.0),
         replace(a_joined_node(), conditions=(ill,), deleting_since=world.now()),
     )
-    live = LivePauses(pools=OnePool(replace(POOL, replicas=0)), namespaces=OneNamespace(general), now=world.now)
+    live = live_pauses(world, pools=OnePool(replace(POOL, replicas=0)), namespaces=OneNamespace(general))
     caretaking = CarryOutOrders("c", order_ports(world), marking(world, live), world.now)
     order = DeleteClaim(claim=REF, reason=reason, condition=names.READY)
 
@@ -213,7 +214,7 @@ async def test_what_has_expired_is_left_to_its_replacement_as_the_policies_say_a
 @pytest.mark.parametrize(("general", "own", "made"), [("launches", "", 0), ("", "all", 0), ("disruption", "", 1)])
 async def test_no_claim_is_made_while_launches_are_paused(general: str, own: str, made: int) -> None:
     world = World()
-    live = LivePauses(pools=OnePool(POOL), namespaces=OneNamespace(general), now=world.now)
+    live = live_pauses(world, pools=OnePool(POOL), namespaces=OneNamespace(general))
     pool = replace(POOL, annotations={names.PAUSED: own} if own else {})
     step = CreateNodeClaims(FakeClaims(world), OnePool(pool), FakeNotices(world), world.now, CreateTies(pauses=live))
     request = CreateRequest(plan_id="p", proposed=(NODE,), type_lists=((),))
@@ -250,7 +251,7 @@ async def test_a_claim_says_that_it_takes_an_image_of_before(
 ) -> None:
     world = World()
     rules = GivenRules(TimeRules(rollouts={"r": rollout})) if rollout is not None else NoRules()
-    live = LivePauses(pools=OnePool(POOL), namespaces=OneNamespace(""), now=world.now, rules=rules)
+    live = live_pauses(world, pools=OnePool(POOL), rules=rules)
     step = CreateNodeClaims(FakeClaims(world), OnePool(POOL), FakeNotices(world), world.now, CreateTies(pauses=live))
     request = CreateRequest(plan_id="p", proposed=(NODE,), type_lists=((),), reason=reason)
 

@@ -11,7 +11,6 @@ from temporalio.testing import ActivityEnvironment
 
 from dovetail.activities.provisioning.await_provisioning_plan import AwaitProvisioningPlan, ProvisioningSettings
 from dovetail.activities.provisioning.placement_publisher import PlacementPublisher
-from dovetail.activities.shared.looks.flights import DecisionFollowers
 from dovetail.activities.shared.looks.snapshots import Snapshots
 from dovetail.adapters.simulator.adapter import SimulatedAdapter
 from dovetail.lifecycle.conditions import claim_conditions_with, true
@@ -29,7 +28,7 @@ from dovetail.ports.failures import Forbidden
 from dovetail.ports.objects import ClaimStatus, NewClaim, NodeClaims, Notices
 from dovetail.telemetry.metrics.karpenters.provisioning import Decisions
 from testbed.simulated_world import SimulatedWorld
-from testing.fakes import FakeClaims, World
+from testing.fakes import FakeClaims, World, followers
 from tests.adapters.simulator.manifests import a_deployment, a_new_claim, a_node_class, a_pod, a_pool
 from tests.waiting import until
 
@@ -73,7 +72,7 @@ class Stage:
         settings = ProvisioningSettings(placement=PlacementSettings(), idle=0.2, claims=claims)
         publisher = PlacementPublisher(notices or a.notices, a.buffers, time.time)
         return AwaitProvisioningPlan(
-            Snapshots(a.view, a.catalogues), publisher, settings, time.time, DecisionFollowers(decisions=self.decisions)
+            Snapshots(a.view, a.catalogues), publisher, settings, time.time, followers(decisions=self.decisions)
         )
 
     def sees(self, pools: tuple[str, ...]) -> bool:

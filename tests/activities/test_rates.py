@@ -9,8 +9,6 @@ import pytest
 from temporalio.testing import ActivityEnvironment
 
 from dovetail.activities.disruption.mark_and_unmark_nodes import MarkAndUnmarkNodes
-from dovetail.activities.disruption.places import Places
-from dovetail.activities.shared.looks.live_pauses import LivePauses
 from dovetail.messages.outcomes import MarkOutcome
 from dovetail.messages.plans import DisruptionCommand, Seen, Target
 from dovetail.messages.requests import MarkRequest
@@ -18,14 +16,15 @@ from dovetail.model import names
 from dovetail.model.nodes import NodeClaim
 from dovetail.model.own.policies import Policy, TimeRules
 from dovetail.model.own.rates import Rate
-from dovetail.model.pools import NodePool
+from dovetail.model.pools import DisruptionPolicy, NodePool
 from dovetail.ports.failures import Conflict
 from dovetail.ports.objects import MetadataChange, PoolStatus
 from dovetail.rules.rate.hold import left_of_rates
 from dovetail.rules.rate.rates import BegunNodes, begun_of, pace_of, with_begun
 from dovetail.rules.said import Cause, Said
-from testing.fakes import FakeClaims, World, mark_ports
-from tests.activities.test_pauses import COMMAND, OneNamespace
+from testing.disruption_worlds import ALL
+from testing.fakes import FakeClaims, World, live_pauses, mark_ports
+from tests.activities.test_pauses import COMMAND
 from tests.lifecycle.objects import a_joined_claim, a_joined_node, a_pool
 
 HOUR = 3600.0
@@ -54,7 +53,7 @@ class Pools:
 
     def __init__(self, world: World, kills: Kills) -> None:
         self.world, self.kills = world, kills
-        self.pool = replace(a_pool(), resource_version="1", usage={"nodes": 40})
+        self.pool = replace(a_pool(disruption=DisruptionPolicy(budgets=ALL)), resource_version="1", usage={"nodes": 40})
 
     async def read(self, _: str) -> NodePool | None:
         await asyncio.sleep(0)
@@ -123,11 +122,9 @@ class Scene:
 
     def _worker(self) -> MarkAndUnmarkNodes:
         now: Callable[[], float] = self.world.now
-        live = LivePauses(pools=self.pools, namespaces=OneNamespace(), now=now, rules=self.rules)
+        live = live_pauses(self.world, pools=self.pools, rules=self.rules)
         claims = Claims(self.world, self.kills, self.marks)
-        return MarkAndUnmarkNodes(
-            mark_ports(self.world, claims=claims, pauses=live, places=Places(self.pools, live, now)), now
-        )
+        return MarkAndUnmarkNodes(mark_ports(self.world, claims=claims, pauses=live), now)
 
     async def mark(self, owner: str, *targets: Target, worker: int = 0, reason: str = "Drifted") -> MarkOutcome:
         command: DisruptionCommand = replace(COMMAND, reason=reason, targets=targets)
@@ -192,7 +189,7 @@ async def test_what_is_refused_names_the_rate_and_the_moment_and_takes_no_place(
 
 async def test_what_must_be_replaced_begins_for_all_of_its_nodes_or_for_none() -> None:
     scene = Scene(7, FIVE_AN_HOUR)
-    said = await scene.workers[0].places.take("o", Cause.DRIFTED, scene.targets, whole=True)  # type: ignore[union-attr]
+    said = await scene.workers[0].places.take("o", Cause.DRIFTED, scene.targets, whole=True)
 
     assert len(said) == 7 and begun_of(scene.pools.pool) == ()
 

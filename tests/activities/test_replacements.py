@@ -11,7 +11,6 @@ from dovetail.activities.disruption.breakers import BreakerMemory
 from dovetail.activities.disruption.give_back import GiveBack
 from dovetail.activities.disruption.mark_and_unmark_nodes import MarkAndUnmarkNodes
 from dovetail.activities.provisioning.create_node_claims import CreateNodeClaims
-from dovetail.activities.shared.looks.live_pauses import LivePauses
 from dovetail.activities.shared.writes.known_claims import KnownClaims
 from dovetail.disruption.methods.static_drift import node_from_template
 from dovetail.disruption.nodes.resting import read_rest
@@ -29,9 +28,8 @@ from dovetail.model.values import memory as memories
 from dovetail.ports.failures import NotReadable
 from dovetail.rules.brake.breakers import Happened, breakers_of
 from dovetail.workflows.disrupt_nodes import REPLACEMENT_SECONDS
-from testing.fakes import FakeClaims, FakeLookups, FakeNotices, FakePods, World, mark_ports
+from testing.fakes import FakeClaims, FakeLookups, FakeNotices, FakePods, World, breaker_memory, live_pauses, mark_ports
 from tests.activities.test_gated_orders import OnePool
-from tests.activities.test_pauses import OneNamespace
 from tests.activities.test_upkeep import Pools
 from tests.lifecycle.objects import DAEMON, a_claim, a_joined_claim, a_joined_node, a_pod, target_of
 from tests.placement.builders import NOW, a_pool
@@ -46,8 +44,9 @@ class Playing(FakeLookups):
     def revision(self) -> int:
         return 0
 
-    async def changed(self, revision: int) -> None:
+    async def changed(self, after: int) -> int:
         await self.world.pause(1.0)
+        return 0
 
 
 async def ready(world: World, *claims: str, seconds: float = 60.0) -> ReadyOutcome:
@@ -114,7 +113,7 @@ def a_replacement(name: str, **fields: Any) -> NodeClaim:
 
 
 async def give_back(world: World, *claims: str) -> str:
-    step = GiveBack(FakeClaims(world), FakePods(world))
+    step = GiveBack(FakeClaims(world), FakePods(world), breaker_memory(world))
     request = GiveBackRequest(plan_id="plan", names=claims, why="not ready in time")
     return str((await ActivityEnvironment().run(step.give_back, request)).message)
 
@@ -372,7 +371,7 @@ async def test_a_replacement_that_had_its_time_is_remembered_by_its_pool(
 ) -> None:
     """Decision 226: once for its plan, although the step is tried again."""
     pools = Pools(replace(a_pool(), resource_version="1"))
-    live = LivePauses(pools=pools, namespaces=OneNamespace(), now=lambda: NOW)
+    live = live_pauses(World(clock=NOW), pools=pools)
     memory = BreakerMemory(pools, live, lambda: NOW)
     fields = {"provider_id": "p://a", "conditions": (), "created": NOW - age, **changes}
     claim = replace(a_replacement("a"), labels={names.NODE_POOL: "default"}, **fields)

@@ -25,7 +25,7 @@ from dovetail.ports.failures import Unreachable
 from dovetail.ports.objects import MetadataChange
 from dovetail.rules.brake.returned_moves import BRAKE, TAKEN, moves_brake, with_moved
 from testing.disruption_worlds import HOUR, NOW, a_pair, a_pool, a_world
-from testing.fakes import FakeClaims, FakeLookups, FakeNotices, World
+from testing.fakes import FakeClaims, FakeLookups, FakeNotices, FakeStarts, World
 from tests.activities.test_creating_claims import NODE, POOL
 from tests.activities.test_gated_orders import OnePool
 from tests.lifecycle.objects import a_joined_claim, a_joined_node, target_of
@@ -121,7 +121,7 @@ async def taken(world: World, pools: Kept, reason: str = "Underutilized") -> Non
     )
     world.put(claim, node)
     returned = ReturnedMoves(pools, FakeNotices(world), world.now)
-    step = DeleteClaims(FakeClaims(world), FakeNotices(world), FakeLookups(world), None, returned)
+    step = DeleteClaims(FakeClaims(world), FakeNotices(world), FakeLookups(world), FakeStarts(world), returned)
     target = replace(target_of(claim, node), pool=POOL.name)
     await ActivityEnvironment().run(step.delete_claims, DeletesRequest(targets=(target,), reason=reason))
 

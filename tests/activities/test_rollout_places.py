@@ -26,14 +26,13 @@ from dovetail.model.snapshot import Snapshot
 from dovetail.ports.cloud import NodeClassState
 from dovetail.ports.failures import Failure
 from dovetail.workflows.converter import DATA_CONVERTER
-from testing.fakes import FakeClaims, FakeCloud, FakeLookups, FakeNotices, World
+from testing.fakes import FakeClaims, FakeCloud, FakeLookups, FakeNotices, World, live_pauses
 from tests.activities.test_creating_claims import NODE, POOL
 from tests.activities.test_gated_orders import OnePool
 from tests.activities.test_pauses import (
     COMMAND,
     GivenRules,
     NoRules,
-    OneNamespace,
     a_joined_world,
     marking,
     pauses,
@@ -209,7 +208,7 @@ async def test_a_new_version_of_the_hashes_is_no_other_target(hashed_anew: NodeP
 
 async def test_a_replacement_waits_where_roll_outs_cannot_be_read() -> None:
     world = World()
-    rules = LivePauses(pools=OnePool(POOL), namespaces=OneNamespace(""), now=world.now, rules=NoRules())
+    rules = live_pauses(world, pools=OnePool(POOL), rules=NoRules())
 
     with pytest.raises(Failure):
         await created(rules, world, seen(DECIDED))

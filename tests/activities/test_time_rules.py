@@ -33,6 +33,7 @@ from dovetail.model.own.rollouts import (
     RolloutStep,
 )
 from dovetail.model.own.stable_images import StableImage
+from dovetail.model.pools import DisruptionPolicy
 from dovetail.model.snapshot import Snapshot
 from dovetail.model.values.time import parse_time
 from dovetail.ports.cloud import NodeClassState
@@ -40,9 +41,10 @@ from dovetail.ports.failures import Forbidden, Unreachable
 from dovetail.ports.objects import MetadataChange
 from dovetail.rules.rate.rates import BegunNodes, with_begun
 from dovetail.rules.said import Cause, HeldBy
-from testing.disruption_worlds import a_pair, a_pool, condition
+from testing.disruption_worlds import ALL, a_pair, a_pool, condition
 from testing.fakes import FakeClaims, FakeNotices, World, mark_ports
 from testing.time_rules import with_rules
+from tests.activities.test_gated_orders import OnePool
 from tests.activities.test_pauses import COMMAND, a_joined_world, marked, pauses
 from tests.lifecycle.objects import a_joined_claim, a_joined_node, target_of
 
@@ -496,7 +498,8 @@ async def test_of_a_hundred_nodes_none_is_marked_once_a_freeze_has_stood_for_a_s
         world.put(claim, node)
         targets.append(replace(target_of(claim, node), pool="pool"))
     claims, frozen = Slow(world), begin - earlier
-    live = replace(pauses(world), rules=Coming(world, frozen))
+    pool = a_pool("pool", disruption=DisruptionPolicy(budgets=ALL))
+    live = replace(pauses(world), pools=OnePool(pool), rules=Coming(world, frozen))
     step = MarkAndUnmarkNodes(mark_ports(world, claims=claims, pauses=live), world.now)
     seen = Seen(taken_at=begin - 5.0, versions=()).ready(begin)
     request = MarkRequest(owner="c/disrupt/1", command=replace(COMMAND, targets=tuple(targets)), seen=seen)

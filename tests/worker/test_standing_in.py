@@ -19,6 +19,7 @@ from dovetail.activities.shared.writes.known_claims import KnownClaims
 from dovetail.activities.termination.begin_and_end_departure import BeginAndEndDeparture, DeparturePorts
 from dovetail.activities.termination.drain_node import DrainNode, DrainPorts
 from dovetail.activities.termination.eviction_pace import EvictionPace
+from dovetail.activities.termination.mover import NoMoves
 from dovetail.connection.presence import AWAY_AFTER, TemporalPresence
 from dovetail.messages.interruptions import Interruption, InterruptionReason, Warned
 from dovetail.messages.workflow_types import LAUNCH_NODE, TERMINATE_NODE
@@ -55,8 +56,9 @@ class Watched(FakeLookups):
     def revision(self) -> int:
         return 0
 
-    async def changed(self, revision: int) -> None:
+    async def changed(self, after: int) -> int:
         await asyncio.sleep(0.01)
+        return 0
 
     def supported_classes(self) -> frozenset[tuple[str, str]]:
         return frozenset()
@@ -135,7 +137,13 @@ class Stage:
         self.cloud, nodes, notices = FakeCloud(self.world), FakeNodes(self.world), FakeNotices(self.world)
         now = self.world.now
         ports = DrainPorts(
-            lookups=self.view, claims=self.claims, nodes=nodes, pods=self.pods, notices=notices, cloud=self.cloud
+            mover=NoMoves(),
+            lookups=self.view,
+            claims=self.claims,
+            nodes=nodes,
+            pods=self.pods,
+            notices=notices,
+            cloud=self.cloud,
         )
         leaving = DeparturePorts(known=KnownClaims(self.view, self.claims), nodes=nodes, cloud=self.cloud)
         steps = DepartureSteps(

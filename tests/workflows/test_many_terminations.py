@@ -15,6 +15,7 @@ from temporalio.client import Client, WorkflowExecutionStatus
 from dovetail.activities.shared.every_step.heartbeats import HeartbeatInterceptor
 from dovetail.activities.termination.drain_node import DrainNode, DrainPorts
 from dovetail.activities.termination.eviction_pace import EvictionPace
+from dovetail.activities.termination.mover import NoMoves
 from dovetail.messages.inputs import ClaimInput
 from dovetail.messages.outcomes import DrainOutcome
 from dovetail.messages.subjects import ClaimRef, Departure
@@ -117,6 +118,7 @@ async def test_terminations_at_once_all_get_their_turn_and_beat_seldom(
     world, cluster = a_world(count), f"many-{count}"
     notices = FakeNotices(world)
     ports = DrainPorts(
+        mover=NoMoves(),
         lookups=OnePodEach(world),
         claims=FakeClaims(world),
         nodes=FakeNodes(world),

@@ -14,6 +14,7 @@ from temporalio.worker import Worker
 from dovetail.activities.shared.every_step.heartbeats import HeartbeatInterceptor
 from dovetail.activities.termination.drain_node import DrainNode, DrainPorts
 from dovetail.activities.termination.eviction_pace import EvictionPace
+from dovetail.activities.termination.mover import NoMoves
 from dovetail.messages.inputs import ClaimInput
 from dovetail.messages.workflow_ids import claim_owner_id, task_queue
 from dovetail.model.pods import Pod
@@ -51,6 +52,7 @@ async def test_a_worker_that_is_stopped_finishes_its_evictions_in_flight(full_se
     world.put(a_joined_claim(CLAIM.name, uid=CLAIM.uid, deleting_since=world.clock), a_joined_node(uid="n-1"))
     world.put(a_pod(node_name="node-1"))
     ports = DrainPorts(
+        mover=NoMoves(),
         lookups=FakeLookups(world),
         claims=FakeClaims(world),
         nodes=FakeNodes(world),

@@ -1,7 +1,8 @@
 """Hands decisions to the recorder of their inputs. There is none unless a setting asks for it."""
 
+import math
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Literal, Protocol
 
 from dovetail.disruption.choose import Choice
@@ -44,8 +45,13 @@ class DecisionFollowers:
     cluster for a disruption; it says when to look at the cluster again for its sake. `called_off`: a plan that
     was held, and the node for which a person has called it off."""
 
-    decisions: Decisions = field(default_factory=Decisions)
-    faults: Faults = field(default_factory=Faults)
-    flights: Flights = field(default_factory=NoFlights)
-    beside: Callable[[Snapshot], float] | None = None
-    called_off: Callable[[DisruptionPlan, Target, CalledOff], Awaitable[None]] | None = None
+    decisions: Decisions
+    faults: Faults
+    flights: Flights
+    beside: Callable[[Snapshot], float]
+    called_off: Callable[[DisruptionPlan, Target, CalledOff], Awaitable[None]]
+
+
+def nothing_beside(snapshot: Snapshot) -> float:
+    """The `beside` of a decision beside which nothing is begun."""
+    return math.inf

@@ -32,13 +32,13 @@ _DRIFTED = "drifted"  # for which replacements of a change are made
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LivePauses:
-    """Where pauses and the objects by which people hold nodes are kept. `rules`: None where there are none."""
+    """Where pauses and the objects by which people hold nodes are kept."""
 
     pools: Reads[NodePool | None]
     namespaces: Reads[Namespace | None]
     now: Callable[[], float]
-    rules: Reads[TimeRules] | None = None
-    fleet: Callable[[], Snapshot] | None = None  # for the health of nodes, which the cache has as new as its watches
+    rules: Reads[TimeRules]
+    fleet: Callable[[], Snapshot]  # for the health of nodes, which the cache has as new as its watches
 
     async def of_all(self) -> tuple[Pause, ...]:
         """What holds for all NodePools. Launches continue where Freezes cannot be read, because pods wait for them."""
@@ -97,7 +97,7 @@ class LivePauses:
         return deleted_at(rules.policies, await self.pools.read(pool) if pool else None, claim)
 
     def _readiness(self, policies: tuple[Policy, ...]) -> Mapping[str, Readiness]:
-        if self.fleet is None or not any(policy.health for policy in policies):
+        if not any(policy.health for policy in policies):
             return {}
         try:
             return readiness_of(policies, self.fleet())
@@ -108,4 +108,4 @@ class LivePauses:
         return pauses_of_all(system, rules.freezes, self.now())
 
     async def _rules(self) -> TimeRules:
-        return TimeRules() if self.rules is None else await self.rules.read(EVERYTHING)
+        return await self.rules.read(EVERYTHING)

@@ -11,13 +11,24 @@ from dovetail.activities.disruption.await_disruption_plan import AwaitDisruption
 from dovetail.activities.disruption.await_progress import AwaitProgress
 from dovetail.activities.disruption.delete_claim import DeleteClaims
 from dovetail.activities.disruption.give_back import GiveBack
-from dovetail.activities.disruption.mark_and_unmark_nodes import MarkAndUnmarkNodes, MarkPorts
+from dovetail.activities.disruption.live_budgets import LiveBudgets
+from dovetail.activities.disruption.mark_and_unmark_nodes import MarkAndUnmarkNodes
 from dovetail.activities.orders.carry_out_orders import CarryOutOrders, OrderPorts
 from dovetail.activities.provisioning.create_node_claims import CreateNodeClaims
 from dovetail.activities.shared.looks.snapshots import Snapshots
 from dovetail.activities.shared.writes.known_claims import KnownClaims
 from dovetail.disruption.settings import DisruptionSettings
-from testing.fakes import FakeClaims, FakeNodes, FakeNotices, FakePods
+from testing.fakes import (
+    FakeClaims,
+    FakeNodes,
+    FakeNotices,
+    FakePods,
+    FakeStarts,
+    breaker_memory,
+    followers,
+    mark_ports,
+    returned_moves,
+)
 from tests.activities.test_gated_orders import OnePool
 from tests.properties.marks.clockwork import Gated, Gates
 from tests.properties.marks.lagging import Cache, Catalogues, Cluster, Deciding
@@ -46,9 +57,21 @@ class Worker:
         catalogues: Any = Catalogues()
         nowhere: Any = None  # no cloud is asked
         now, notices, pools = cluster.now, FakeNotices(cluster), OnePool(cluster.pools["a"])
-        disrupting = AwaitDisruptionPlan(Snapshots(self.deciding, catalogues), notices, DisruptionSettings(), now)
+        disrupting = AwaitDisruptionPlan(
+            Snapshots(self.deciding, catalogues), notices, DisruptionSettings(), now, followers()
+        )
         disrupting.thread = Inline()  # type: ignore[assignment]
-        marking = MarkAndUnmarkNodes(MarkPorts(claims=claims, nodes=nodes, pods=pods, lookups=view), now)
+        marking = MarkAndUnmarkNodes(
+            mark_ports(
+                cluster,
+                claims=claims,
+                nodes=nodes,
+                pods=pods,
+                lookups=view,
+                budgets=LiveBudgets(view.snapshot, claims, nodes, now),
+            ),
+            now,
+        )
         self.sweeping = CarryOutOrders(CLUSTER, OrderPorts(claims=claims, cloud=nowhere, fleet=nowhere), marking, now)
         self.steps: dict[str, Any] = {}
         for owner in (
@@ -56,8 +79,8 @@ class Worker:
             marking,
             AwaitProgress(view, KnownClaims(view, claims), now),
             CreateNodeClaims(claims, pools, notices, now),
-            DeleteClaims(claims, notices, view),
-            GiveBack(claims, pods),
+            DeleteClaims(claims, notices, view, FakeStarts(cluster), returned_moves(cluster)),
+            GiveBack(claims, pods, breaker_memory(cluster)),
         ):
             for name in dir(type(owner)):
                 if hasattr(getattr(type(owner), name), "__temporal_activity_definition"):
