@@ -65,7 +65,7 @@ class JoinPorts:
     lookups: ClusterLookups
     claims: NodeClaims
     nodes: Nodes
-    places: KeptPlaces | None = None  # nominates the pods that wait for the node; None: nobody does
+    places: KeptPlaces  # nominates the pods that wait for the node
 
 
 class AwaitRegisteredAndInitialized:
@@ -136,7 +136,7 @@ class AwaitRegisteredAndInitialized:
                 continue
             nodes = self.lookups.nodes_of(claim.provider_id)
             for node in nodes:
-                await self._keep_places(claim, node.name, nominated)
+                await self.places.keep(claim, node.name, nominated)
             why = blocker(claim, nodes, self.lookups.slices_on(nodes[0].name) if nodes else None)
             if why is None:
                 outcome = await self._initialize(claim, nodes[0])
@@ -158,15 +158,13 @@ class AwaitRegisteredAndInitialized:
             condition = claim.condition(INITIALIZED_CONDITION)
             if condition is not None and condition.status == "True":
                 until = min(until, condition.changed + BINDING_SECONDS)
-            if self.places is None or self.now() >= until or not self.places.awaits(claim):
+            if self.now() >= until or not self.places.awaits(claim):
                 return initialised
             report("the node is ready; its places are kept until their pods are bound")
-            await self._keep_places(claim, initialised.node, nominated)
+            await self.places.keep(claim, initialised.node, nominated)
         raise AssertionError("looks never end")
 
     async def _until_places_stand(self, claim: NodeClaim) -> None:
-        if self.places is None:
-            return
         began, seen = self.now(), set[str]()
         while not self.places.stand(claim, seen):
             waited = self.now() - began
@@ -180,12 +178,7 @@ class AwaitRegisteredAndInitialized:
         try:
             yield
         finally:
-            if self.places is not None:
-                self.places.leave(ref.name)
-
-    async def _keep_places(self, claim: NodeClaim, node: str, nominated: Nominated) -> None:
-        if self.places is not None:
-            await self.places.keep(claim, node, nominated)
+            self.places.leave(ref.name)
 
     async def _claim(self, ref: ClaimRef) -> NodeClaim | JoinOutcome:
         """The claim as known; None once it is being deleted or gone."""
@@ -205,7 +198,7 @@ class AwaitRegisteredAndInitialized:
             return registered_and_ready(claim, found, self.lookups.slices_on(found.name))
 
         async with self.slots:
-            await self._keep_places(claim, cached.name, nominated)  # just before the node is open for pods
+            await self.places.keep(claim, cached.name, nominated)  # just before the node is open for pods
             await self._until_places_stand(claim)
             # As the watch has it now: the write is guarded by that version, so only one that is behind costs a read.
             newest = next((node for node in self.lookups.nodes_of(claim.provider_id) if node.uid == cached.uid), None)
@@ -245,7 +238,7 @@ class AwaitRegisteredAndInitialized:
             claim = await self._claim(reference(registered))
             if isinstance(claim, JoinOutcome) or self.now() >= until:
                 break
-            await self._keep_places(claim, node.name, nominated)
+            await self.places.keep(claim, node.name, nominated)
             known = self.lookups.nodes_of(claim.provider_id)
             if blocker(claim, known, self.lookups.slices_on(node.name)) is None:
                 return await self._label(known[0]) or node

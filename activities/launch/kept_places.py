@@ -12,7 +12,6 @@ import asyncio
 import logging
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Final
 
 from dovetail.activities.shared.every_step.heartbeats import beside
@@ -63,9 +62,8 @@ class KeptPlaces:
         pods: Pods,
         notices: Notices,
         now: Callable[[], float],
-        view: ClusterView | None = None,
+        view: ClusterView,
     ) -> None:
-        """`view`: reports changes; without it, places are looked at as often as the steps look."""
         self.lookups, self.pods, self.notices, self.now, self.view = lookups, pods, notices, now, view
         self.slots = asyncio.Semaphore(AT_ONCE)
         self.forbidden_until = 0.0
@@ -77,8 +75,8 @@ class KeptPlaces:
         if not _asks(claim):
             return
         self.followed[claim.name] = claim, node, before
-        if self.follower is None and self.view is not None:
-            self.follower = supervised("kept places", partial(self._follow, self.view), context=beside())
+        if self.follower is None:
+            self.follower = supervised("kept places", self._follow, context=beside())
         await self._nominate(claim, node, before)
 
     def leave(self, claim: str) -> None:
@@ -88,12 +86,12 @@ class KeptPlaces:
             self.follower.cancel()
             self.follower = None
 
-    async def _follow(self, view: ClusterView) -> None:
-        revision = view.revision()
+    async def _follow(self) -> None:
+        revision = self.view.revision()
         while True:
-            await view.changed(revision)
+            await self.view.changed(revision)
             await asyncio.sleep(BURST_SECONDS)
-            revision = view.revision()
+            revision = self.view.revision()
             await asyncio.gather(*[self._nominate(*each) for each in self.followed.values()])
 
     async def _nominate(self, claim: NodeClaim, node: str, before: Nominated) -> None:

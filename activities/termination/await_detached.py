@@ -43,15 +43,12 @@ from dovetail.termination.ladder import DrainHold, began_at, drain_reason
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DetachPorts:
-    """What it reads and writes. `holds`: None if nothing is done about what is held; `cloud`: None if only the deadline
-    ends the wait."""
-
     lookups: VolumeLookups
     claims: NodeClaims
     nodes: Nodes
     notices: Notices
-    holds: Holds | None = None
-    cloud: Cloud | None = None
+    holds: Holds
+    cloud: Cloud
 
 
 class AwaitDetached:
@@ -124,7 +121,7 @@ class AwaitDetached:
 
     async def _are_gone(self, instances: frozenset[str]) -> bool:
         """Whether the cloud says so; one that does not answer is no proof."""
-        if self.cloud is None or "" in instances:
+        if "" in instances:
             return False
         try:
             return all([await self.cloud.find(provider_id=each) is None for each in instances])
@@ -135,7 +132,7 @@ class AwaitDetached:
     async def _look_at_holds(
         self, departure: Departure, claim: NodeClaim | None, volumes: str, memory: HoldMemory
     ) -> None:
-        if claim is None or self.holds is None:
+        if claim is None:
             return
         hold = DrainHold(blockers=frozenset({Blocker.VOLUMES_ATTACHED}), reason=drain_reason(claim), says=volumes)
         nodes = tuple(nodes_left(self.lookups, departure))

@@ -61,10 +61,10 @@ class DeparturePorts:
     known: KnownClaims
     nodes: Nodes
     cloud: Cloud
-    unused: UnusedLaunches | None = None  # counts launches that came to nothing; None: nobody does
-    places: KeptPlaces | None = None  # takes nominations back; None: nobody nominates
-    holds: Holds | None = None  # None: no hook holds the end of an instance
-    console: str = ""  # the command that prints what an instance said as it started, with {instance}
+    unused: UnusedLaunches  # counts launches that came to nothing
+    places: KeptPlaces  # takes nominations back
+    holds: Holds
+    console: str  # the command that prints what an instance said as it started, with {instance}
 
 
 class BeginAndEndDeparture:
@@ -88,8 +88,7 @@ class BeginAndEndDeparture:
         nodes = await self._nodes_of(written, provider_id)
         gone = await self._instance_gone(provider_id, nodes)
         tainted = tainted_since(written, nodes, self.now())
-        if self.unused is not None:
-            await self.unused.remember_for_buffers(written)
+        await self.unused.remember_for_buffers(written)
         writes = [await self._taint_and_delete(node, ref.name, tainted=not gone) for node in nodes]
         await self._give_places_up(written, nodes)
         if nodes and not gone and (reason_of(written) == FORCEFUL or self._pods_wait(nodes)):
@@ -147,8 +146,7 @@ class BeginAndEndDeparture:
             raise NodesHeld(
                 f"NodeClaim/{ref.name}", f"it stays until its Node is gone: {held}", HELD_LOOKS.pause(attempt)
             )
-        if self.unused is not None:
-            await self.unused.remember(claim)
+        await self.unused.remember(claim)
         written = await revise_claim(self.claims, claim, _without_finalizer)
         if TERMINATION_FINALIZER in claim.finalizers:
             claim_terminated(claim, self.now())
@@ -257,9 +255,8 @@ class BeginAndEndDeparture:
 
     async def _give_places_up(self, claim: NodeClaim, nodes: tuple[Node, ...]) -> None:
         """Its pods need another node: what plans one must see them without a nomination (PLQ-36)."""
-        if self.places is not None:
-            known = self.known.nodes_of(claim.provider_id)  # one that never registered as well
-            await self.places.give_up(claim, [node.name for node in (*nodes, *known)])
+        known = self.known.nodes_of(claim.provider_id)  # one that never registered as well
+        await self.places.give_up(claim, [node.name for node in (*nodes, *known)])
 
     async def _instance_gone(self, provider_id: str, nodes: tuple[Node, ...]) -> bool:
         """TRM-5: the cloud is asked only where no kubelet shows that the instance is there."""

@@ -66,10 +66,10 @@ class DrainPorts:
     pods: Pods
     notices: Notices
     cloud: Cloud
-    pauses: PauseLookups | None = None  # None: nothing can be paused
-    detaching: AwaitDetached | None = None  # None: volumes are a step of their own in any case
+    pauses: PauseLookups
+    detaching: AwaitDetached
     mover: Mover | NoMoves
-    holds: Holds | None = None  # None: no hook holds a drain, and nothing is done about one that is held
+    holds: Holds
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -195,12 +195,12 @@ class DrainNode:
     async def _drained(self, departure: Departure, memory: DrainMemory) -> DrainOutcome:
         """End the drain. Most nodes have no volume left to wait for: then one request says both. On an empty node that
         a disruption takes and nothing holds, nothing is written: its instance ends with the next step."""
-        is_held = self.detaching is None or not departure.is_final or await self.detaching.is_held(departure)
+        is_held = not departure.is_final or await self.detaching.is_held(departure)
         waited = is_held or bool(memory.said) or departure.reason == FORCEFUL or _is_hooked_later(memory.claim)
         for node in self._nodes(departure):
             if waited or announced.says_anything(node):
                 await announce(self.nodes, node, announced.drained(node, self.now()))
-        if is_held or self.detaching is None:
+        if is_held:
             return DrainOutcome(message="drained")
         if departure.hands_over:
             return DrainOutcome(message="drained, volumes are off", detached=True, unwritten=True)
@@ -318,7 +318,7 @@ class DrainNode:
         """Why drains pause. Between two evictions it is safe: a pod that was asked to leave leaves, and the deadline
         holds. Before the watch has shown pauses and Freezes, nobody knows whether there is one."""
         try:
-            pause = self.pauses.pause_on(departure.claim.pool, Activity.DRAINS) if self.pauses is not None else None
+            pause = self.pauses.pause_on(departure.claim.pool, Activity.DRAINS)
         except Failure as failure:
             return f"it is not known whether drains are paused: {failure}"
         return pause.announces(Activity.DRAINS) if pause is not None else ""
@@ -326,7 +326,7 @@ class DrainNode:
     def _why_hooked(self, claim: NodeClaim | None, deadline: float | None, memory: DrainMemory) -> str:
         """The pre-drain hooks that hold it. Once the claim is deleted, it carries the moment from which they are waited
         for."""
-        if claim is None or self.holds is None:
+        if claim is None:
             return ""
         clock = clocks_of(claim, began_at(claim)).get(Blocker.HOOK_WAITS)
         since = claim.deleting_since or (clock.since if clock is not None else memory.started)
@@ -337,7 +337,7 @@ class DrainNode:
         self, nodes: Iterable[Node], evictions: Mapping[str, Evictions], memory: DrainMemory
     ) -> None:
         claim = memory.claim
-        if claim is None or self.holds is None:
+        if claim is None:
             return
         hold = memory.held_by(evictions.values(), drain_reason(claim), self.now())
         held = LeavingClaim(claim=claim, began=began_at(claim), nodes=tuple(nodes), hold=hold)

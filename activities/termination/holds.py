@@ -76,14 +76,13 @@ class LeavingClaim:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HoldPorts:
-    """What it reads and writes. `pods`: what a force concerns is read live, since it cannot be undone. `pauses`: None
-    if nothing can be paused."""
+    """What it reads and writes. `pods`: what a force concerns is read live, since it cannot be undone."""
 
     claims: NodeClaims
     pods: Pods
     notices: Notices
     lookups: DrainLookups
-    pauses: PauseLookups | None = None
+    pauses: PauseLookups
 
 
 class Holds:
@@ -127,7 +126,7 @@ class Holds:
         """Whether a person pauses drains, in whatever step the node is; also while nobody knows."""
         try:
             pool = claim.labels.get(names.NODE_POOL, "")
-            return self.pauses is not None and self.pauses.pause_on(pool, Activity.DRAINS) is not None
+            return self.pauses.pause_on(pool, Activity.DRAINS) is not None
         except Failure:
             return True
 

@@ -53,12 +53,11 @@ class TerminateInstance:
         known: KnownClaims,
         cloud: Cloud,
         now: Callable[[], float],
-        departing: BeginAndEndDeparture | None = None,
+        departing: BeginAndEndDeparture,
         pause: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
         self.known, self.claims, self.cloud, self.now, self.pause = known, known.claims, cloud, now, pause
-        self.departing = departing  # None: the release is a step of its own in any case
-        self.holds = departing.holds if departing is not None else None  # None: no hook holds the instance
+        self.departing, self.holds = departing, departing.holds
 
     @activity.defn
     async def terminate_instance(self, departure: Departure) -> TerminationOutcome:
@@ -66,8 +65,6 @@ class TerminateInstance:
         the finalizers off; where others hold a Node, the step after this one does."""
         claim = await self.known.leaving(departure.claim)
         ended = await self._end(departure, claim)
-        if self.departing is None:
-            return ended
         try:
             released = await self.departing.release(departure, await self.known.find(departure.claim))
         except NodesHeld:
@@ -120,7 +117,7 @@ class TerminateInstance:
             if not hooks:
                 claim = await self.known.live_unless_cached(departure.claim)
                 hooks = self._hooks(claim, departure)
-            if claim is None or self.holds is None or not hooks:
+            if claim is None or not hooks:
                 return
             began = self._emptied_at(claim, departure)
             claim = await self._say_emptied(departure) or claim
@@ -143,7 +140,7 @@ class TerminateInstance:
 
     def _hooks(self, claim: NodeClaim | None, departure: Departure) -> tuple[Hook, ...]:
         """The hooks that hold the end of its instance now."""
-        if claim is None or self.holds is None or not claim.is_true(REGISTERED_CONDITION):
+        if claim is None or not claim.is_true(REGISTERED_CONDITION):
             return ()
         if claim.is_true(INSTANCE_TERMINATING):
             return ()

@@ -11,13 +11,19 @@ from dovetail.activities.disruption.mark_and_unmark_nodes import MarkPorts
 from dovetail.activities.disruption.places import Places
 from dovetail.activities.disruption.returned_moves import ReturnedMoves
 from dovetail.activities.launch.await_registered_and_initialized import JoinPorts
+from dovetail.activities.launch.kept_places import KeptPlaces
 from dovetail.activities.shared.looks.flights import DecisionFollowers, NoFlights, nothing_beside
 from dovetail.activities.shared.looks.live_pauses import LivePauses
 from dovetail.activities.shared.owner_starts import OwnerStarts
-from dovetail.activities.termination.drain_node import EvictionLimits
+from dovetail.activities.shared.writes.known_claims import KnownClaims
+from dovetail.activities.termination.await_detached import AwaitDetached, DetachPorts
+from dovetail.activities.termination.begin_and_end_departure import DeparturePorts
+from dovetail.activities.termination.drain_node import DrainPorts, EvictionLimits
 from dovetail.activities.termination.eviction_pace import EvictionPace
+from dovetail.activities.termination.holds import HoldPorts, Holds
 from dovetail.activities.termination.mover import NoMoves
 from dovetail.activities.termination.owner_turns import OwnerTurns
+from dovetail.activities.termination.unused_launches import UnusedLaunches
 from dovetail.disruption.nodes.resting import CalledOff
 from dovetail.messages.plans import DisruptionPlan, Target
 from dovetail.messages.subjects import ClaimRef
@@ -26,6 +32,7 @@ from dovetail.notices.notice import Notice
 from dovetail.telemetry.metrics.karpenters.pod_times import PodTimes
 from dovetail.telemetry.metrics.karpenters.provisioning import Decisions
 from dovetail.telemetry.metrics.ours.faults import Faults
+from testing.fakes.cloud import FakeCloud
 from testing.fakes.lookups import FakeLookups
 from testing.fakes.nodes import FakeClaims, FakeNodes
 from testing.fakes.pods import FakePods
@@ -118,7 +125,70 @@ def mark_ports(world: World, **others: Any) -> MarkPorts:
     return replace(made, **others)
 
 
+def kept_places(world: World, **others: Any) -> KeptPlaces:
+    """What nominates the pods that a claim keeps places for."""
+    given: dict[str, Any] = {"lookups": FakeLookups(world), "pods": FakePods(world), "notices": FakeNotices(world)}
+    return KeptPlaces(**{**given, "now": world.now, "view": FakeLookups(world), **others})
+
+
+def holds(world: World, **others: Any) -> Holds:
+    """The clock of what holds a drain in this world."""
+    lookups: Any = others.pop("lookups", None) or FakeLookups(world)
+    made = HoldPorts(
+        claims=FakeClaims(world), pods=FakePods(world), notices=FakeNotices(world), lookups=lookups, pauses=lookups
+    )
+    return Holds(replace(made, **others), world.now)
+
+
+def detach_ports(world: World, **others: Any) -> DetachPorts:
+    """The ports of the wait for volumes in this world."""
+    made = DetachPorts(
+        lookups=FakeLookups(world),
+        claims=FakeClaims(world),
+        nodes=FakeNodes(world),
+        notices=FakeNotices(world),
+        holds=holds(world),
+        cloud=FakeCloud(world),
+    )
+    return replace(made, **others)
+
+
+def drain_ports(world: World, **others: Any) -> DrainPorts:
+    """The ports of a drain in this world; no pod is moved."""
+    lookups: Any = others.get("lookups") or FakeLookups(world)
+    made = DrainPorts(
+        lookups=lookups,
+        claims=FakeClaims(world),
+        nodes=FakeNodes(world),
+        pods=FakePods(world),
+        notices=FakeNotices(world),
+        cloud=FakeCloud(world),
+        pauses=lookups,
+        detaching=AwaitDetached(detach_ports(world), world.now, world.pause),
+        mover=NoMoves(),
+        holds=holds(world),
+    )
+    return replace(made, **others)
+
+
+def departure_ports(world: World, **others: Any) -> DeparturePorts:
+    """The ports of the steps around a drain in this world."""
+    view: Any = FakeLookups(world)
+    made = DeparturePorts(
+        known=KnownClaims(view, FakeClaims(world)),
+        nodes=FakeNodes(world),
+        cloud=FakeCloud(world),
+        unused=UnusedLaunches(view, FakePools(world), world.now),
+        places=kept_places(world),
+        holds=holds(world),
+        console="",
+    )
+    return replace(made, **others)
+
+
 def join_ports(world: World, **others: Any) -> JoinPorts:
     """The ports of the wait for a node in this world."""
-    made = JoinPorts(lookups=FakeLookups(world), claims=FakeClaims(world), nodes=FakeNodes(world))
+    made = JoinPorts(
+        lookups=FakeLookups(world), claims=FakeClaims(world), nodes=FakeNodes(world), places=kept_places(world)
+    )
     return replace(made, **others)

@@ -13,6 +13,7 @@ from inspect import iscoroutinefunction
 from typing import Any, Literal, TypeVar
 
 from dovetail.activities.launch.await_registered_and_initialized import AwaitRegisteredAndInitialized, JoinPorts
+from dovetail.activities.launch.kept_places import KeptPlaces
 from dovetail.activities.launch.launch_instance import LaunchInstance
 from dovetail.activities.shared.every_step.temporal_errors import NotYet
 from dovetail.activities.shared.writes.known_claims import KnownClaims
@@ -20,8 +21,10 @@ from dovetail.activities.termination.await_detached import AwaitDetached, Detach
 from dovetail.activities.termination.begin_and_end_departure import BeginAndEndDeparture, DeparturePorts
 from dovetail.activities.termination.drain_node import DrainNode, DrainPorts
 from dovetail.activities.termination.eviction_pace import EvictionPace
+from dovetail.activities.termination.holds import HoldPorts, Holds
 from dovetail.activities.termination.mover import NoMoves
 from dovetail.activities.termination.terminate_instance import TerminateInstance
+from dovetail.activities.termination.unused_launches import UnusedLaunches
 from dovetail.adapters.simulator.adapter import SimulatedAdapter
 from dovetail.messages.subjects import ClaimRef, Departure
 from dovetail.model.names import PLAN, TERMINATION_FINALIZER
@@ -94,20 +97,44 @@ class Worker:
         cloud: Any = Watched(adapter.cloud, fate)
         notices: Any = adapter.notices
         now, view = time.time, adapter.view
+        places = KeptPlaces(view, pods, notices, now, view)
+        holds = Holds(HoldPorts(claims=claims, pods=pods, notices=notices, lookups=view, pauses=view), now)
+        unused = UnusedLaunches(view, adapter.pools, now)
         self.launching = LaunchInstance(KnownClaims(view, claims), cloud, notices, now)
-        self.joining = AwaitRegisteredAndInitialized(JoinPorts(lookups=view, claims=claims, nodes=nodes), now)
-        self.departing = BeginAndEndDeparture(
-            DeparturePorts(known=KnownClaims(view, claims), nodes=nodes, cloud=cloud), now
+        self.joining = AwaitRegisteredAndInitialized(
+            JoinPorts(lookups=view, claims=claims, nodes=nodes, places=places), now
         )
+        self.departing = BeginAndEndDeparture(
+            DeparturePorts(
+                known=KnownClaims(view, claims),
+                nodes=nodes,
+                cloud=cloud,
+                unused=unused,
+                places=places,
+                holds=holds,
+                console="",
+            ),
+            now,
+        )
+        detach = DetachPorts(lookups=view, claims=claims, nodes=nodes, notices=notices, holds=holds, cloud=cloud)
+        self.detaching = AwaitDetached(detach, now)
         self.draining = DrainNode(
             DrainPorts(
-                mover=NoMoves(), lookups=view, claims=claims, nodes=nodes, pods=pods, notices=notices, cloud=cloud
+                mover=NoMoves(),
+                lookups=view,
+                claims=claims,
+                nodes=nodes,
+                pods=pods,
+                notices=notices,
+                cloud=cloud,
+                pauses=view,
+                detaching=self.detaching,
+                holds=holds,
             ),
             unlimited(EvictionPace(now)),
             now,
         )
-        self.detaching = AwaitDetached(DetachPorts(lookups=view, claims=claims, nodes=nodes, notices=notices), now)
-        self.terminating = TerminateInstance(KnownClaims(view, claims), cloud, now)
+        self.terminating = TerminateInstance(KnownClaims(view, claims), cloud, now, self.departing)
 
 
 class Life:

@@ -15,15 +15,13 @@ import pytest
 from temporalio.testing import ActivityEnvironment
 
 from dovetail.activities.disruption.mark_and_unmark_nodes import MarkAndUnmarkNodes
-from dovetail.activities.launch.await_registered_and_initialized import AwaitRegisteredAndInitialized, JoinPorts
+from dovetail.activities.launch.await_registered_and_initialized import AwaitRegisteredAndInitialized
 from dovetail.activities.launch.launch_instance import LaunchInstance
 from dovetail.activities.shared.writes.known_claims import KnownClaims
-from dovetail.activities.termination.await_detached import AwaitDetached, DetachPorts
-from dovetail.activities.termination.begin_and_end_departure import BeginAndEndDeparture, DeparturePorts
-from dovetail.activities.termination.drain_node import DrainNode, DrainPorts
+from dovetail.activities.termination.await_detached import AwaitDetached
+from dovetail.activities.termination.begin_and_end_departure import BeginAndEndDeparture
+from dovetail.activities.termination.drain_node import DrainNode
 from dovetail.activities.termination.eviction_pace import EvictionPace
-from dovetail.activities.termination.holds import Holds
-from dovetail.activities.termination.mover import NoMoves
 from dovetail.activities.termination.terminate_instance import TerminateInstance
 from dovetail.activities.upkeep.claims import ClaimUpkeep
 from dovetail.messages.plans import DisruptionCommand, Seen
@@ -43,6 +41,10 @@ from testing.fakes import (
     FakePods,
     World,
     deleting,
+    departure_ports,
+    detach_ports,
+    drain_ports,
+    join_ports,
     mark_ports,
     unlimited,
 )
@@ -112,7 +114,7 @@ class Life:
         world.at(world.clock + 5.0, lambda: world.put(node))
         ready = a_node().conditions
         world.at(world.clock + 20.0, lambda: world.put(replace(world.nodes["node-1"], conditions=ready)))
-        ports = JoinPorts(lookups=FakeLookups(world), claims=self.claims, nodes=self.nodes)
+        ports = join_ports(world, claims=self.claims, nodes=self.nodes)
         join = AwaitRegisteredAndInitialized(ports, world.now, world.pause)
         assert (await join.await_joined(REF)).kind == "done"
 
@@ -132,17 +134,21 @@ class Life:
         environment.info = replace(environment.info, workflow_id=OWNER)
         await environment.run(deletion.delete_claims, DeletesRequest(targets=(target,), reason=command.reason))
 
-    async def terminate(self, holds: Holds | None = None) -> list[str]:
+    def let_go(self) -> None:
+        """The owners of hooks have done their work."""
+        claim = self.world.claims["pool-1"]
+        hooks = [key for key in claim.annotations if key.startswith(names.PRE_TERMINATE_HOOK)]
+        self.world.put(replace(claim, annotations={k: v for k, v in claim.annotations.items() if k not in hooks}))
+
+    async def terminate(self) -> list[str]:
         """TerminateNode's steps, as the workflow hands one to the next; the steps that there were."""
         world, lookups, notices = self.world, FakeLookups(self.world), FakeNotices(self.world)
         begin = BeginAndEndDeparture(
-            DeparturePorts(known=self.known, nodes=self.nodes, cloud=self.cloud, holds=holds), world.now
+            departure_ports(world, known=self.known, nodes=self.nodes, cloud=self.cloud), world.now
         )
-        detach = AwaitDetached(
-            DetachPorts(lookups=lookups, claims=self.claims, nodes=self.nodes, notices=notices), world.now, world.pause
-        )
-        ports = DrainPorts(
-            mover=NoMoves(),
+        detach = AwaitDetached(detach_ports(world, claims=self.claims, nodes=self.nodes), world.now, world.pause)
+        ports = drain_ports(
+            world,
             lookups=lookups,
             claims=self.claims,
             nodes=self.nodes,
@@ -280,6 +286,7 @@ async def test_an_empty_node_that_a_hook_keeps_says_that_it_is_drained(life: Lif
     standing(life)
     claim = life.world.claims["pool-1"]
     life.world.put(replace(claim, annotations={f"{names.PRE_TERMINATE_HOOK}snapshot": "storage"}))
+    life.world.at(life.world.clock + 600.0, life.let_go)
 
     await life.delete(waits=False)
     await life.terminate()

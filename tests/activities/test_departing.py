@@ -24,7 +24,7 @@ from dovetail.ports.cloud import Instance
 from dovetail.ports.failures import NotReadable, Postponed, Refused, Unreachable
 from dovetail.termination import timing
 from dovetail.termination.leaving import EXCLUDE_LABEL, LEAVING_TAINT
-from testing.fakes import FakeClaims, FakeCloud, FakeLookups, FakeNodes, World, deleting
+from testing.fakes import FakeCloud, World, deleting, departure_ports
 from tests.lifecycle.objects import a_claim, a_joined_claim, a_joined_node, a_node, a_pod, is_now
 
 REF = ClaimRef(name="pool-1", uid="uid-pool-1", pool="pool")
@@ -64,13 +64,12 @@ class Stage:
 
 def new_stage() -> Stage:
     world = World()
-    claims, nodes, cloud = FakeClaims(world), FakeNodes(world), FakeCloud(world)
-    known = KnownClaims(FakeLookups(world), claims)
+    cloud = FakeCloud(world)
     stage = Stage(
         world,
         cloud,
-        BeginAndEndDeparture(DeparturePorts(known=known, nodes=nodes, cloud=cloud), world.now),
-        TerminateInstance(known, cloud, world.now, pause=world.pause),
+        departing := BeginAndEndDeparture(departure_ports(world, cloud=cloud), world.now),
+        TerminateInstance(departing.known, cloud, world.now, departing, world.pause),
     )
     stage.has(an_instance())
     return stage

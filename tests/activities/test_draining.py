@@ -6,11 +6,10 @@ from itertools import pairwise
 
 import pytest
 
-from dovetail.activities.termination.await_detached import AwaitDetached, DetachPorts
+from dovetail.activities.termination.await_detached import AwaitDetached
 from dovetail.activities.termination.begin_and_end_departure import FORCEFUL
-from dovetail.activities.termination.drain_node import DrainNode, DrainPorts
+from dovetail.activities.termination.drain_node import DrainNode
 from dovetail.activities.termination.eviction_pace import EvictionPace
-from dovetail.activities.termination.mover import NoMoves
 from dovetail.adapters.kubernetes_json.parsing.workloads import parse_volume, parse_volume_claim
 from dovetail.messages.outcomes import DrainOutcome
 from dovetail.messages.subjects import ClaimRef, Departure
@@ -24,7 +23,6 @@ from dovetail.ports.cloud import Instance
 from dovetail.ports.failures import NotReadable, Unreachable
 from dovetail.ports.objects import Eviction
 from testing.fakes import (
-    FakeClaims,
     FakeCloud,
     FakeLookups,
     FakeNodes,
@@ -32,6 +30,8 @@ from testing.fakes import (
     FakePods,
     PodsMadeAnew,
     World,
+    detach_ports,
+    drain_ports,
     unlimited,
 )
 from tests.activities.test_departing import an_instance
@@ -94,17 +94,13 @@ def new_stage() -> Stage:
     world.instances = {"aws:///zone/i-1": an_instance()}
     pods, cloud, lookups, notices = FakePods(world), FakeCloud(world), FakeLookups(world), FakeNotices(world)
     nodes = FakeNodes(world)
-    ports = DrainPorts(
-        mover=NoMoves(), lookups=lookups, claims=FakeClaims(world), nodes=nodes, pods=pods, notices=notices, cloud=cloud
-    )
+    ports = drain_ports(world, lookups=lookups, nodes=nodes, pods=pods, notices=notices, cloud=cloud)
     return Stage(
         world,
         pods,
         cloud,
         DrainNode(ports, unlimited(EvictionPace(world.now, world.pause)), world.now, world.pause),
-        AwaitDetached(
-            DetachPorts(lookups=lookups, claims=FakeClaims(world), nodes=nodes, notices=notices), world.now, world.pause
-        ),
+        AwaitDetached(detach_ports(world, lookups=lookups, nodes=nodes, cloud=cloud), world.now, world.pause),
     )
 
 

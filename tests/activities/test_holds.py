@@ -11,12 +11,12 @@ import yaml
 
 from dovetail.activities.interruptions.answer_interruptions import AnswerInterruptions
 from dovetail.activities.shared.writes.known_claims import KnownClaims
-from dovetail.activities.termination.await_detached import AwaitDetached, DetachPorts
-from dovetail.activities.termination.begin_and_end_departure import BeginAndEndDeparture, DeparturePorts
-from dovetail.activities.termination.drain_node import DrainNode, DrainPorts
+from dovetail.activities.termination.await_detached import AwaitDetached
+from dovetail.activities.termination.begin_and_end_departure import BeginAndEndDeparture
+from dovetail.activities.termination.drain_node import DrainNode
 from dovetail.activities.termination.eviction_pace import EvictionPace
 from dovetail.activities.termination.holds import HoldMemory, HoldPorts, Holds, LeavingClaim
-from dovetail.activities.termination.mover import Mover
+from dovetail.activities.termination.mover import Mover, NoMoves
 from dovetail.activities.termination.terminate_instance import TerminateInstance
 from dovetail.adapters.kubernetes_json.parsing.policies import parse_policy
 from dovetail.messages.interruptions import Interruption, InterruptionReason
@@ -31,16 +31,19 @@ from dovetail.model.snapshot import Snapshot
 from dovetail.model.values.time import format_time, time_or_none
 from dovetail.ports.failures import Forbidden, NotReadable, NotSeenYet, Postponed
 from dovetail.ports.objects import MetadataChange
+from dovetail.ports.view import PauseLookups
 from dovetail.termination.ladder import DrainHold
 from testing.fakes import (
     FakeClaims,
     FakeCloud,
     FakeLookups,
-    FakeNodes,
     FakeNotices,
     FakePods,
     PodsMadeAnew,
     World,
+    departure_ports,
+    detach_ports,
+    drain_ports,
     unlimited,
 )
 from tests.activities.test_departing import an_instance
@@ -98,8 +101,8 @@ class Stage:
     rules: Rules
     kills: list[float] = field(default_factory=list)
     ends: float = START + FORCED + 600.0
-    pauses: Paused | None = None
-    mover: Mover | None = None
+    pauses: PauseLookups = field(default_factory=lambda: FakeLookups(World()))
+    mover: Mover | NoMoves = field(default_factory=NoMoves)
     writes: Callable[[World], FakeClaims] = FakeClaims  # by whom NodeClaims are written
     shortest: float = 5.0  # seconds of a pause at least: what happens in between is the same in each second
     away: float = 0.0  # seconds until another worker goes on after a kill
@@ -122,14 +125,11 @@ class Stage:
 
     def drain(self) -> DrainNode:
         world = self.world
-        ports = DrainPorts(
-            lookups=FakeLookups(world),
-            claims=FakeClaims(world),
-            nodes=FakeNodes(world),
+        ports = drain_ports(
+            world,
             pods=self.pods,
-            notices=FakeNotices(world),
-            cloud=FakeCloud(world),
             pauses=self.pauses,
+            detaching=self.detach(),
             mover=self.mover,
             holds=self.holds(),
         )
@@ -137,20 +137,13 @@ class Stage:
 
     def detach(self) -> AwaitDetached:
         world = self.world
-        ports = DetachPorts(
-            lookups=FakeLookups(world),
-            claims=FakeClaims(world),
-            nodes=FakeNodes(world),
-            notices=FakeNotices(world),
-            holds=self.holds(),
-            cloud=FakeCloud(world),
-        )
+        ports = detach_ports(world, holds=self.holds())
         return AwaitDetached(ports, world.now, self.pause)
 
     def terminate(self) -> TerminateInstance:
         world = self.world
         known = KnownClaims(FakeLookups(world), FakeClaims(world))
-        ports = DeparturePorts(known=known, nodes=FakeNodes(world), cloud=FakeCloud(world), holds=self.holds())
+        ports = departure_ports(world, holds=self.holds())
         departing = BeginAndEndDeparture(ports, world.now)
         return TerminateInstance(known, FakeCloud(world), world.now, departing, self.pause)
 
@@ -330,7 +323,7 @@ async def test_a_hook_holds_the_first_eviction_and_the_drain_goes_on_when_its_ow
     stage.world.at(back, lambda: stage.write({PRE_DRAIN: None}))
     stage.kills = [START + 100 + 190 * n for n in range(9)]
 
-    assert await stage.drained() == "drained"
+    assert await stage.drained() == "drained, volumes are off"
 
     evicted = [float(line.split()[2]) for line in stage.world.ledger if line.startswith("evict")]
     assert evicted and back <= evicted[0] <= back + 5.0 + 1.0
@@ -348,7 +341,7 @@ async def test_a_claim_that_cannot_be_read_has_hooks_until_it_can(stage: Stage) 
     stage.write({names.TERMINATION_DEADLINE: format_time(START + 500.0)})
     unreadable(stage, START + 20.0, START + 900.0)
 
-    assert await stage.drained() == "drained"
+    assert await stage.drained() == "drained, volumes are off"
 
     left = [line.split() for line in stage.world.ledger if line.startswith(("evict", "force"))]
     assert left and all(float(line[-1]) >= START + 900.0 for line in left)
@@ -373,7 +366,7 @@ async def test_a_claim_that_the_cache_lacks_is_read_live_for_its_hooks(stage: St
     stage.world.hidden.add("pool-1")
     stage.world.at(START + 300.0, lambda: stage.write({PRE_DRAIN: None}))
 
-    assert await stage.drained() == "drained"
+    assert await stage.drained() == "drained, volumes are off"
 
     evicted = [float(line.split()[2]) for line in stage.world.ledger if line.startswith("evict")]
     assert evicted and evicted[0] >= START + 300.0
@@ -398,7 +391,7 @@ async def test_a_node_without_pods_waits_for_its_hooks_too(stage: Stage) -> None
     stage.write({PRE_DRAIN: "mesh-team"})
     stage.world.at(START + 600.0, lambda: stage.write({PRE_DRAIN: None}))
 
-    assert await stage.drained() == "drained"
+    assert await stage.drained() == "drained, volumes are off"
     assert stage.world.clock >= START + 600.0
 
 
@@ -424,7 +417,7 @@ async def test_a_hook_is_passed_after_its_time_where_every_policy_says_so(
     stage.rules.rules = (DrainRules(hooks=HookRules(timeout=1200.0, proceeds=True)), *others)
     a_hook(stage)
 
-    assert await stage.drained() == ("" if others else "drained")
+    assert await stage.drained() == ("" if others else "drained, volumes are off")
     assert others or stage.world.clock >= START + 1200.0
 
 
@@ -433,7 +426,7 @@ async def test_the_deadline_of_the_node_wins_over_hooks(stage: Stage) -> None:
     a_hook(stage)
     stage.write({names.TERMINATION_DEADLINE: format_time(START + 600.0)})
 
-    assert await stage.drained() == "drained"
+    assert await stage.drained() == "drained, volumes are off"
     assert START + 570.0 <= stage.world.clock <= START + 620.0
 
 
@@ -443,7 +436,7 @@ async def test_an_interrupted_node_waits_for_hooks_for_a_minute_at_most(stage: S
     a_hook(stage)
     stage.write({annotation: format_time(START) if annotation == names.INTERRUPTED else "SpotInterrupted"})
 
-    assert await stage.drained() == "drained"
+    assert await stage.drained() == "drained, volumes are off"
     assert START + 60.0 <= stage.world.clock <= START + 80.0
 
 
@@ -665,7 +658,7 @@ async def test_a_drain_goes_on_where_its_clock_cannot_be_written(stage: Stage, m
         raise Forbidden("NodeClaim/pool-1", "no right")
 
     monkeypatch.setattr(FakeClaims, "patch", refuse)
-    assert await stage.drained() == "drained"
+    assert await stage.drained() == "drained, volumes are off"
 
 
 def of(pod: Pod) -> DrainHold:
@@ -792,7 +785,7 @@ async def test_hooks_hold_a_node_that_leaves_already_for_a_minute_from_the_warni
         await step.answer_interruptions((warning,))
     drained = await stage.drained()
 
-    assert drained == ("" if waits else "drained")
+    assert drained == ("" if waits else "drained, volumes are off")
     assert waits or START + 660.0 < stage.world.clock < START + 700.0
 
 

@@ -11,7 +11,7 @@ from dovetail.activities.launch import kept_places
 from dovetail.activities.launch.await_registered_and_initialized import AwaitRegisteredAndInitialized
 from dovetail.activities.launch.kept_places import KeptPlaces, Nominated
 from dovetail.activities.shared.writes.known_claims import KnownClaims
-from dovetail.activities.termination.begin_and_end_departure import BeginAndEndDeparture, DeparturePorts
+from dovetail.activities.termination.begin_and_end_departure import BeginAndEndDeparture
 from dovetail.messages.outcomes import JoinOutcome
 from dovetail.model import names
 from dovetail.model.nodes import NodeClaim
@@ -19,12 +19,12 @@ from dovetail.model.pods import Owner, Pod
 from dovetail.ports.failures import Forbidden, Unreachable
 from testing.fakes import (
     FakeClaims,
-    FakeCloud,
     FakeLookups,
     FakeNodes,
     FakeNotices,
     FakePods,
     World,
+    departure_ports,
     join_ports,
 )
 from tests.activities.test_joining import NOT_READY, REF, a_launched_claim
@@ -94,12 +94,12 @@ def stage() -> Stage:
     world = World(clock=1010.0)
     pods, claims, nodes = FakePods(world), FakeClaims(world), FakeNodes(world)
     lookups = FakeLookups(world)
-    places = KeptPlaces(lookups, pods, FakeNotices(world), world.now)
+    places = KeptPlaces(lookups, pods, FakeNotices(world), world.now, cast(Any, lookups))
     joining = AwaitRegisteredAndInitialized(
         join_ports(world, lookups=lookups, claims=claims, nodes=nodes, places=places), world.now, world.pause
     )
     departing = BeginAndEndDeparture(
-        DeparturePorts(known=KnownClaims(lookups, claims), nodes=nodes, cloud=FakeCloud(world), places=places),
+        departure_ports(world, known=KnownClaims(lookups, claims), nodes=nodes, places=places),
         world.now,
     )
     return Stage(world, pods, joining, departing)

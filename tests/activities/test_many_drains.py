@@ -9,13 +9,19 @@ from dataclasses import replace
 
 import pytest
 
-from dovetail.activities.termination.drain_node import DrainNode, DrainPorts
+from dovetail.activities.termination.drain_node import DrainNode
 from dovetail.activities.termination.eviction_pace import EvictionPace
-from dovetail.activities.termination.mover import NoMoves
 from dovetail.messages.subjects import ClaimRef, Departure
 from dovetail.model.pods import Pod
 from dovetail.ports.objects import Eviction
-from testing.fakes import FakeClaims, FakeCloud, FakeLookups, FakeNodes, FakeNotices, FakePods, World, unlimited
+from testing.fakes import (
+    FakeLookups,
+    FakeNotices,
+    FakePods,
+    World,
+    drain_ports,
+    unlimited,
+)
 from tests.lifecycle.objects import a_joined_claim, a_joined_node, a_pod
 
 NODES, BLOCKED, PODS = 500, 50, 4
@@ -61,14 +67,11 @@ async def drained(numbers: range, blocked: int) -> list[float]:
         world.put(*mine)
         if number < blocked:
             pods.answers.update({pod.uid: "blocked" for pod in mine})
-    ports = DrainPorts(
-        mover=NoMoves(),
+    ports = drain_ports(
+        world,
         lookups=ByNode(world),
-        claims=FakeClaims(world),
-        nodes=FakeNodes(world),
         pods=pods,
         notices=notices,
-        cloud=FakeCloud(world),
     )
     step = DrainNode(ports, unlimited(EvictionPace(time.time)), time.time)
     started = time.time()

@@ -8,7 +8,7 @@ import pytest
 
 from dovetail.activities.disruption.mark_and_unmark_nodes import MarkAndUnmarkNodes
 from dovetail.activities.termination.begin_and_end_departure import FORCEFUL
-from dovetail.activities.termination.drain_node import DrainNode, DrainPorts
+from dovetail.activities.termination.drain_node import DrainNode
 from dovetail.activities.termination.eviction_pace import EvictionPace
 from dovetail.activities.termination.mover import Mover
 from dovetail.messages.outcomes import DrainOutcome
@@ -26,13 +26,10 @@ from dovetail.ports.failures import Conflict, Failure, Forbidden, Refused
 from dovetail.termination import timing
 from dovetail.termination.leaving import LEAVING_TAINT
 from testing.fakes import (
-    FakeClaims,
-    FakeCloud,
-    FakeLookups,
-    FakeNodes,
     FakeNotices,
     FakePods,
     World,
+    drain_ports,
     mark_ports,
     unlimited,
 )
@@ -149,13 +146,9 @@ def stage() -> Stage:
     pods.answers["uid-ledger-1"] = "blocked"  # a PDB that never allows
 
     def make(**fields: Any) -> DrainNode:
-        ports = DrainPorts(
-            lookups=FakeLookups(world),
-            claims=FakeClaims(world),
-            nodes=FakeNodes(world),
+        ports = drain_ports(
+            world,
             pods=pods,
-            notices=FakeNotices(world),
-            cloud=FakeCloud(world),
             mover=made.mover(),
             **fields,
         )

@@ -6,16 +6,15 @@ from dataclasses import replace
 
 import pytest
 
-from dovetail.activities.termination.drain_node import DrainNode, DrainPorts, EvictionLimits
+from dovetail.activities.termination.drain_node import DrainNode, EvictionLimits
 from dovetail.activities.termination.eviction_pace import EvictionPace
-from dovetail.activities.termination.mover import NoMoves
 from dovetail.activities.termination.owner_turns import OwnerTurns
 from dovetail.messages.subjects import ClaimRef, Departure
 from dovetail.model import names
 from dovetail.model.nodes import Condition
 from dovetail.model.pods import Pod
 from dovetail.model.values.time import format_time
-from testing.fakes import FakeClaims, FakeCloud, FakeLookups, FakeNodes, FakeNotices, FakePods, World
+from testing.fakes import FakeLookups, FakeNotices, FakePods, World, drain_ports
 from tests.lifecycle.objects import REPLICAS, a_joined_claim, a_joined_node, a_pod, is_now
 
 NODES, PODS = 20, 3
@@ -69,14 +68,11 @@ class Drains:
     def step(self) -> DrainNode:
         """Of a worker of its own."""
         world, now = self.world, self.world.now
-        ports = DrainPorts(
-            mover=NoMoves(),
+        ports = drain_ports(
+            world,
             lookups=self.lookups,
-            claims=FakeClaims(world),
-            nodes=FakeNodes(world),
             pods=self.pods,
             notices=self.notices,
-            cloud=FakeCloud(world),
         )
         limits = EvictionLimits(
             pace=EvictionPace(now, world.pause), turns=OwnerTurns(self.share, self.lookups.all_pods, now)

@@ -8,7 +8,7 @@ import pytest
 
 from dovetail.activities.orders.replicas import ReplicaFinder
 from dovetail.activities.orders.vanished_instances import LostInstanceFinder
-from dovetail.activities.shared.writes.known_claims import KnownClaims
+from dovetail.activities.termination.begin_and_end_departure import BeginAndEndDeparture
 from dovetail.activities.termination.terminate_instance import TerminateInstance
 from dovetail.activities.upkeep.consistency import ConsistencyUpkeep
 from dovetail.disruption.upkeep.timers import is_stamp_due
@@ -18,7 +18,7 @@ from dovetail.lifecycle.unfinished import expired
 from dovetail.model import names
 from dovetail.model.nodes import NodeClaim
 from dovetail.model.objects.pod_rules import awaits_eviction
-from testing.fakes import FakeClaims, FakeCloud, FakeLookups, FakeNotices, World
+from testing.fakes import FakeClaims, FakeCloud, FakeNotices, World, departure_ports
 from tests.activities import test_draining
 from tests.activities.test_consistency import a_settled_world, look
 from tests.activities.test_departing import an_instance
@@ -133,7 +133,8 @@ async def looks_for_the_end_of_an_instance() -> list[float]:
     async def pause(seconds: float) -> None:
         found.append(seconds)
 
-    step = TerminateInstance(KnownClaims(FakeLookups(world), FakeClaims(world)), cloud, world.now, pause=pause)
+    departing = BeginAndEndDeparture(departure_ports(world, cloud=cloud), world.now)
+    step = TerminateInstance(departing.known, cloud, world.now, departing, pause)
     await step.terminate_instance(test_draining.DEPARTURE)
     return found
 

@@ -16,10 +16,9 @@ from dovetail.activities.interruptions.direct_answers import REMEMBERED_SECONDS,
 from dovetail.activities.interruptions.tell_interruptions import InterruptionNotices
 from dovetail.activities.interruptions.watch_interruptions import BATCHES_AT_ONCE, WatchInterruptions
 from dovetail.activities.shared.writes.known_claims import KnownClaims
-from dovetail.activities.termination.begin_and_end_departure import BeginAndEndDeparture, DeparturePorts
-from dovetail.activities.termination.drain_node import DrainNode, DrainPorts
+from dovetail.activities.termination.begin_and_end_departure import BeginAndEndDeparture
+from dovetail.activities.termination.drain_node import DrainNode
 from dovetail.activities.termination.eviction_pace import EvictionPace
-from dovetail.activities.termination.mover import NoMoves
 from dovetail.connection.presence import AWAY_AFTER, TemporalPresence
 from dovetail.messages.interruptions import Interruption, InterruptionReason, Warned
 from dovetail.messages.workflow_types import LAUNCH_NODE, TERMINATE_NODE
@@ -37,6 +36,8 @@ from testing.fakes import (
     FakeNotices,
     FakePods,
     World,
+    departure_ports,
+    drain_ports,
     unlimited,
 )
 from tests.activities.test_departing import an_instance
@@ -136,8 +137,8 @@ class Stage:
         self.view, self.claims, self.pods = Watched(self.world), FakeClaims(self.world), FakePods(self.world)
         self.cloud, nodes, notices = FakeCloud(self.world), FakeNodes(self.world), FakeNotices(self.world)
         now = self.world.now
-        ports = DrainPorts(
-            mover=NoMoves(),
+        ports = drain_ports(
+            self.world,
             lookups=self.view,
             claims=self.claims,
             nodes=nodes,
@@ -145,7 +146,7 @@ class Stage:
             notices=notices,
             cloud=self.cloud,
         )
-        leaving = DeparturePorts(known=KnownClaims(self.view, self.claims), nodes=nodes, cloud=self.cloud)
+        leaving = departure_ports(self.world, known=KnownClaims(self.view, self.claims), nodes=nodes, cloud=self.cloud)
         steps = DepartureSteps(
             departing=BeginAndEndDeparture(leaving, now),
             draining=DrainNode(ports, unlimited(EvictionPace(now, self.pause)), now, self.pause),

@@ -13,9 +13,8 @@ from temporalio import activity
 from temporalio.client import Client, WorkflowExecutionStatus
 
 from dovetail.activities.shared.every_step.heartbeats import HeartbeatInterceptor
-from dovetail.activities.termination.drain_node import DrainNode, DrainPorts
+from dovetail.activities.termination.drain_node import DrainNode
 from dovetail.activities.termination.eviction_pace import EvictionPace
-from dovetail.activities.termination.mover import NoMoves
 from dovetail.messages.inputs import ClaimInput
 from dovetail.messages.outcomes import DrainOutcome
 from dovetail.messages.subjects import ClaimRef, Departure
@@ -27,7 +26,14 @@ from dovetail.settings.settings import Settings
 from dovetail.worker.steps import steps_of
 from dovetail.worker.task_queues import queue_worker
 from dovetail.workflows.options import waiting
-from testing.fakes import FakeClaims, FakeCloud, FakeLookups, FakeNodes, FakeNotices, FakePods, World, unlimited
+from testing.fakes import (
+    FakeLookups,
+    FakeNotices,
+    FakePods,
+    World,
+    drain_ports,
+    unlimited,
+)
 from tests.lifecycle.objects import a_joined_claim, a_joined_node, a_pod
 from tests.waiting import until_answered
 from tests.workflows.test_claim_owner import STEPS, willing
@@ -117,14 +123,11 @@ async def test_terminations_at_once_all_get_their_turn_and_beat_seldom(
 ) -> None:
     world, cluster = a_world(count), f"many-{count}"
     notices = FakeNotices(world)
-    ports = DrainPorts(
-        mover=NoMoves(),
+    ports = drain_ports(
+        world,
         lookups=OnePodEach(world),
-        claims=FakeClaims(world),
-        nodes=FakeNodes(world),
         pods=HeldPods(world),
         notices=notices,
-        cloud=FakeCloud(world),
     )
     draining = Counted(ports, unlimited(EvictionPace(time.time)), time.time)
     draining.begun = {}

@@ -12,9 +12,8 @@ from temporalio.client import Client
 from temporalio.worker import Worker
 
 from dovetail.activities.shared.every_step.heartbeats import HeartbeatInterceptor
-from dovetail.activities.termination.drain_node import DrainNode, DrainPorts
+from dovetail.activities.termination.drain_node import DrainNode
 from dovetail.activities.termination.eviction_pace import EvictionPace
-from dovetail.activities.termination.mover import NoMoves
 from dovetail.messages.inputs import ClaimInput
 from dovetail.messages.workflow_ids import claim_owner_id, task_queue
 from dovetail.model.pods import Pod
@@ -23,7 +22,13 @@ from dovetail.settings.settings import Settings
 from dovetail.worker.sandbox import runner
 from dovetail.worker.task_queues import queue_worker
 from dovetail.workflows.terminate_node import TerminateNode
-from testing.fakes import FakeClaims, FakeCloud, FakeLookups, FakeNodes, FakeNotices, FakePods, World, unlimited
+from testing.fakes import (
+    FakeNotices,
+    FakePods,
+    World,
+    drain_ports,
+    unlimited,
+)
 from tests.lifecycle.objects import a_joined_claim, a_joined_node, a_pod
 from tests.workflows.test_claim_owner import CLAIM, STEPS, willing
 
@@ -51,14 +56,10 @@ async def test_a_worker_that_is_stopped_finishes_its_evictions_in_flight(full_se
     pods, notices = SlowPods(world), FakeNotices(world)
     world.put(a_joined_claim(CLAIM.name, uid=CLAIM.uid, deleting_since=world.clock), a_joined_node(uid="n-1"))
     world.put(a_pod(node_name="node-1"))
-    ports = DrainPorts(
-        mover=NoMoves(),
-        lookups=FakeLookups(world),
-        claims=FakeClaims(world),
-        nodes=FakeNodes(world),
+    ports = drain_ports(
+        world,
         pods=pods,
         notices=notices,
-        cloud=FakeCloud(world),
     )
     draining = DrainNode(ports, unlimited(EvictionPace(time.time)), time.time)
     steps = willing().of(*[step for step in STEPS if step is not DrainNode])

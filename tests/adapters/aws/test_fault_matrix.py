@@ -15,6 +15,7 @@ import pytest
 from dovetail.activities.launch.launch_instance import LaunchInstance
 from dovetail.activities.shared.every_step.temporal_errors import NotYet
 from dovetail.activities.shared.writes.known_claims import KnownClaims
+from dovetail.activities.termination.begin_and_end_departure import BeginAndEndDeparture
 from dovetail.activities.termination.terminate_instance import TerminateInstance
 from dovetail.adapters.aws.adapter import UpkeepCluster
 from dovetail.adapters.aws.calls import Calls
@@ -26,7 +27,7 @@ from dovetail.model.values.json import Json
 from dovetail.ports.failures import Failure
 from testbed.cloud.server import CloudServer
 from testing.aws_worlds import CLUSTER, ClassStore, Notices, a_claim, open_adapter, settings_for
-from testing.fakes import FakeClaims, FakeLookups, FakeNodes, World
+from testing.fakes import FakeClaims, FakeLookups, FakeNodes, World, departure_ports
 
 pytestmark = pytest.mark.slow  # forty seconds of faults
 
@@ -92,7 +93,8 @@ class Life:
         self.upkeep: Ec2NodeClassUpkeep = self.adapter.node_class_upkeep(kept)
         known = KnownClaims(FakeLookups(self.world), claims)
         self.launching = LaunchInstance(known, self.adapter.cloud, Notices(), self.world.now)
-        self.terminating = TerminateInstance(known, self.adapter.cloud, self.world.now)
+        departing = BeginAndEndDeparture(departure_ports(self.world, cloud=self.adapter.cloud), self.world.now)
+        self.terminating = TerminateInstance(known, self.adapter.cloud, self.world.now, departing)
 
     async def lived(self) -> Lived:
         since = self.server.control("GET", "ledger")["last"]

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import Any, cast
 
-from dovetail.activities.shared.writes.known_claims import KnownClaims
+from dovetail.activities.termination.begin_and_end_departure import BeginAndEndDeparture
 from dovetail.activities.termination.terminate_instance import TerminateInstance
 from dovetail.adapters.aws import names
 from dovetail.adapters.aws.cloud import AwsCloud, Parts
@@ -13,7 +13,7 @@ from dovetail.adapters.aws.instances.instance import LIVE_STATES
 from dovetail.adapters.aws.instances.inventory import Inventory
 from dovetail.messages.subjects import ClaimRef, Departure
 from dovetail.model.values.json import Json
-from testing.fakes import FakeClaims, FakeLookups, World
+from testing.fakes import World, departure_ports
 from tests.lifecycle.objects import a_joined_claim
 from tests.simulated_loop import now, played
 
@@ -80,7 +80,8 @@ def cloud_over(ec2: Ec2) -> AwsCloud:
 async def end(cloud: AwsCloud, count: int, apart: float) -> None:
     """The step for each of them, one begun every so many seconds."""
     world = World()
-    step = TerminateInstance(KnownClaims(FakeLookups(world), FakeClaims(world)), cloud, now)
+    departing = BeginAndEndDeparture(departure_ports(world, cloud=cloud), now)
+    step = TerminateInstance(departing.known, cloud, now, departing)
 
     async def one(number: int) -> None:
         await asyncio.sleep(apart * number)

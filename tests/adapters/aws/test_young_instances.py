@@ -12,7 +12,7 @@ import pytest
 
 from dovetail.activities.launch.launch_instance import LaunchInstance
 from dovetail.activities.shared.writes.known_claims import KnownClaims
-from dovetail.activities.termination.begin_and_end_departure import BeginAndEndDeparture, DeparturePorts
+from dovetail.activities.termination.begin_and_end_departure import BeginAndEndDeparture
 from dovetail.activities.termination.terminate_instance import TerminateInstance
 from dovetail.adapters.aws.adapter import AwsAdapter
 from dovetail.adapters.aws.environment import AwsEnvironment
@@ -26,7 +26,7 @@ from dovetail.ports.cloud import Instance
 from dovetail.ports.failures import Postponed, Retryable
 from dovetail.ports.provider import SharedSettings
 from testing.aws_worlds import CLUSTER, ClassStore, Notices, a_claim, settings_for
-from testing.fakes import FakeClaims, FakeLookups, FakeNodes, World
+from testing.fakes import FakeClaims, FakeLookups, World, departure_ports
 from tests.adapters.aws.conftest import Stage
 
 
@@ -75,7 +75,7 @@ async def test_a_claim_that_is_deleted_just_after_its_launch_leaves_no_instance(
     instance = await ready.launched(claim)
     world.put(replace(recorded(claim, instance), deleting_since=world.clock))
     known = KnownClaims(FakeLookups(world), FakeClaims(world))
-    departing = BeginAndEndDeparture(DeparturePorts(known=known, nodes=FakeNodes(world), cloud=cloud), world.now)
+    departing = BeginAndEndDeparture(departure_ports(world, cloud=cloud), world.now)
 
     async def shown(_seconds: float) -> None:
         assert world.claims, "it was released"
