@@ -7,7 +7,7 @@ from dovetail.answers.questions.table import QUESTIONS
 from dovetail.settings.providers import PROVIDERS
 from tests.picture import ROOT
 from tests.test_architecture import product_files
-from tests.unused import Key, Product
+from tests.unused import Key, Product, needless_defaults
 
 
 def _asked(function: str) -> Key:
@@ -71,3 +71,46 @@ def test_what_nobody_reaches_is_found(tmp_path: Path) -> None:
     file.write_text(PLANTED)
     unused = ("Plain.unasked", "Typed.other", "_UNUSED", "alone", "helper")
     assert Product({"planted": file}).unreached([("planted", "start")]) == {("planted", name) for name in unused}
+
+
+def _is_of_steps(module: str, name: str) -> bool:
+    """What the steps are made from and with."""
+    return module.startswith("dovetail.activities.") and (name in _STEPS or name.endswith("Ports"))
+
+
+_STEPS = {
+    "AwaitDisruptionPlan",
+    "AwaitProvisioningPlan",
+    "DecisionFollowers",
+    "DeleteClaims",
+    "GiveBack",
+    "KeptPlaces",
+    "LivePauses",
+    "TerminateInstance",
+}
+
+
+def test_what_a_step_always_gets_it_cannot_be_made_without() -> None:
+    """A line that is missing where steps are made would else take a rule away, and no check of types would say so."""
+    assert needless_defaults(Product(_sources()), _is_of_steps) == set()
+
+
+COLLABORATORS = """
+class Alone:
+    def __init__(self, given, other=None, *, now=None): ...
+
+class Ports:
+    given: int
+    other: int = 0
+
+Alone(1, 2)
+Alone(1, other=2, now=3)
+Ports(1, 2)
+"""
+
+
+def test_what_every_call_gives_is_found(tmp_path: Path) -> None:
+    file = tmp_path / "planted.py"
+    file.write_text(COLLABORATORS)
+    found = needless_defaults(Product({"planted": file}), lambda *_: True)
+    assert found == {("planted", "Alone", "other"), ("planted", "Ports", "other")}

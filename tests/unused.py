@@ -8,7 +8,7 @@ its name with another is believed to be used.
 import ast
 import builtins
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -173,15 +173,15 @@ class Product:
     """All modules together."""
 
     def __init__(self, sources: Mapping[str, Path]) -> None:
-        self._modules = {name: _Module(name, ast.parse(file.read_text()), sources) for name, file in sources.items()}
-        self.definitions = {key: found for each in self._modules.values() for key, found in each.definitions.items()}
+        self.modules = {name: _Module(name, ast.parse(file.read_text()), sources) for name, file in sources.items()}
+        self.definitions = {key: found for each in self.modules.values() for key, found in each.definitions.items()}
 
     def resolved(self, key: Key) -> Key | None:
         """Where a name is defined that may be imported from another module."""
         seen: set[Key] = set()
         while key not in self.definitions and key not in seen:
             seen.add(key)
-            module = self._modules.get(key[0])
+            module = self.modules.get(key[0])
             if module is None or key[1] not in module.imported:
                 return None
             key = module.imported[key[1]]
@@ -201,7 +201,7 @@ class Product:
 
     def _has_foreign_base(self, key: Key) -> bool:
         node = self.definitions[key].node
-        module = self._modules[key[0]]
+        module = self.modules[key[0]]
         for base in node.bases if isinstance(node, ast.ClassDef) else ():
             name = ast.unparse(base.value if isinstance(base, ast.Subscript) else base)
             ours = (key[0], name) if name in module.own else self.resolved(module.imported.get(name, ("", name)))
@@ -242,3 +242,44 @@ class Product:
     def _is_called(self, key: Key, named: set[str]) -> bool:
         by_name = self.definitions[key].parent[1] != "" and key[1].rpartition(".")[2] in named
         return by_name or self.is_called_from_outside(key)
+
+
+_Given = tuple[list[str], dict[str, str]]  # the names of a constructor's parameters in order, and what may be left out
+
+
+def _constructor(node: ast.ClassDef) -> _Given:
+    """Of `__init__`, or of a dataclass the fields that hold something to be called or asked."""
+    own = next((each for each in node.body if isinstance(each, ast.FunctionDef) and each.name == "__init__"), None)
+    if own is not None:
+        parameters = [*own.args.posonlyargs, *own.args.args][1:]
+        by_place = parameters[len(parameters) - len(own.args.defaults) :]
+        pairs = [*zip(by_place, own.args.defaults, strict=True)]
+        pairs += [(p, d) for p, d in zip(own.args.kwonlyargs, own.args.kw_defaults, strict=True) if d is not None]
+        return [each.arg for each in parameters], {p.arg: ast.unparse(d) for p, d in pairs}
+    fields = [each for each in node.body if isinstance(each, ast.AnnAssign) and isinstance(each.target, ast.Name)]
+    names = [ast.unparse(each.target) for each in fields]
+    return names, {n: ast.unparse(f.value) for n, f in zip(names, fields, strict=True) if f.value is not None}
+
+
+def needless_defaults(product: Product, is_asked: Callable[[str, str], bool]) -> set[tuple[str, str, str]]:
+    """The parameters of constructors that may be left out, and that the product gives in every call: a mode that never
+    runs. `is_asked`: by module and class."""
+    found = set()
+    calls: dict[Key, list[ast.Call]] = defaultdict(list)
+    for module in product.modules.values():
+        for node in _walk(module.definitions[(module.name, "")].node):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+                name = node.func.id
+                key = (module.name, name) if name in module.own else module.imported.get(name, ("", ""))
+                calls[product.resolved(key) or key].append(node)
+    for (where, name), made in calls.items():
+        held = product.definitions.get((where, name))
+        if held is None or not isinstance(held.node, ast.ClassDef) or not is_asked(where, name):
+            continue
+        order, defaults = _constructor(held.node)
+        found |= {(where, name, each) for each in defaults if all(_gives(call, each, order) for call in made)}
+    return found
+
+
+def _gives(call: ast.Call, name: str, order: list[str]) -> bool:
+    return any(each.arg == name for each in call.keywords) or name in order[: len(call.args)]

@@ -6,7 +6,7 @@ wanted type.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Final
 
 from temporalio import activity
@@ -59,7 +59,7 @@ class OrderPorts:
     claims: NodeClaims
     cloud: Cloud
     fleet: Callable[[], Snapshot]
-    again: Mapping[str, Again] = field(default_factory=dict)
+    again: Mapping[str, Again]
 
 
 class CarryOutOrders:

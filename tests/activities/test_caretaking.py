@@ -37,7 +37,7 @@ async def test_a_predecessors_mark_comes_off_although_it_names_no_owner() -> Non
     claims, nodes = FakeClaims(world), FakeNodes(world)
     marking = MarkAndUnmarkNodes(mark_ports(world, claims=claims, nodes=nodes), world.now)
     caretaking = CarryOutOrders(
-        "c", OrderPorts(claims=claims, cloud=FakeCloud(world), fleet=lambda: seen(world)), marking, world.now
+        "c", OrderPorts(claims=claims, cloud=FakeCloud(world), fleet=lambda: seen(world), again={}), marking, world.now
     )
 
     # An environment without a client: asking one would be an error here.
@@ -69,7 +69,7 @@ async def test_a_mark_stays_where_its_owner_runs_after_all() -> None:
     claims, nodes = FakeClaims(world), FakeNodes(world)
     marking = MarkAndUnmarkNodes(mark_ports(world, claims=claims, nodes=nodes), world.now)
     caretaking = CarryOutOrders(
-        "c", OrderPorts(claims=claims, cloud=FakeCloud(world), fleet=lambda: seen(world)), marking, world.now
+        "c", OrderPorts(claims=claims, cloud=FakeCloud(world), fleet=lambda: seen(world), again={}), marking, world.now
     )
     environment = ActivityEnvironment(client=cast(Client, RunningWorkflows(owner)))
 

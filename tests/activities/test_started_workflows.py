@@ -48,7 +48,7 @@ class Marking:
 
 def caretaking(marking: Any = None, claims: Any = None) -> CarryOutOrders:
     nobody: Any = None
-    return CarryOutOrders("mine", OrderPorts(claims=claims, cloud=nobody, fleet=nobody), marking, lambda: 0.0)
+    return CarryOutOrders("mine", OrderPorts(claims=claims, cloud=nobody, fleet=nobody, again={}), marking, lambda: 0.0)
 
 
 async def started(step: Any, order: object) -> list[dict[str, Any]]:

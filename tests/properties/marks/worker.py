@@ -72,7 +72,9 @@ class Worker:
             ),
             now,
         )
-        self.sweeping = CarryOutOrders(CLUSTER, OrderPorts(claims=claims, cloud=nowhere, fleet=nowhere), marking, now)
+        self.sweeping = CarryOutOrders(
+            CLUSTER, OrderPorts(claims=claims, cloud=nowhere, fleet=nowhere, again={}), marking, now
+        )
         self.steps: dict[str, Any] = {}
         for owner in (
             disrupting,
