@@ -81,6 +81,8 @@ def _is_of_steps(module: str, name: str) -> bool:
 _STEPS = {
     "AwaitDisruptionPlan",
     "AwaitProvisioningPlan",
+    "CreateNodeClaims",
+    "CreateTies",
     "DecisionFollowers",
     "DeleteClaims",
     "GiveBack",

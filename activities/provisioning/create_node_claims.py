@@ -64,12 +64,11 @@ AT_ONCE = 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CreateTies:
-    """What may forbid a creation, and what it starts: nothing can be paused, and nothing is started, where they are
-    None."""
+    """What may forbid a creation, what it starts, and who remembers it."""
 
-    pauses: LivePauses | None = None
-    owners: OwnerStarts | None = None
-    returned: ReturnedMoves | None = None  # None: nothing is remembered of consolidation
+    pauses: LivePauses
+    owners: OwnerStarts
+    returned: ReturnedMoves
 
 
 class CreateNodeClaims:
@@ -81,13 +80,12 @@ class CreateNodeClaims:
         pools: Reads[NodePool | None],
         notices: Notices,
         now: Callable[[], float],
-        ties: CreateTies | None = None,
+        ties: CreateTies,
     ) -> None:
         self.claims = claims
         self.pools = pools
         self.notices = notices
         self.now = now
-        ties = ties or CreateTies()
         self.pauses, self.owners, self.returned = ties.pauses, ties.owners, ties.returned
         self.slots = asyncio.Semaphore(AT_ONCE)
 
@@ -97,12 +95,12 @@ class CreateNodeClaims:
         names_of_pools = sorted({p.pool for p in request.proposed})
         pools = dict(zip(names_of_pools, await asyncio.gather(*map(self.pools.read, names_of_pools)), strict=True))
         held = await self._held(request, pools)
-        pins = await self.pauses.pins(names_of_pools, request.reason) if self.pauses is not None else {}
+        pins = await self.pauses.pins(names_of_pools, request.reason)
         results = await asyncio.gather(
             *[self._create(request, index, held, pins) for index in range(len(request.proposed))]
         )
         made = [r for r in results if isinstance(r, NodeClaim)]
-        if self.returned is not None and request.reason == "provisioned":
+        if request.reason == "provisioned":
             await self.returned.launched(
                 [
                     pool
@@ -115,14 +113,14 @@ class CreateNodeClaims:
             refused=tuple((r.name, r.why) for r in results if isinstance(r, _Refusal)),
             writes=tuple(claim_write(c) for c in made),
             refused_pods=_pods_of(request, [r for r in results if isinstance(r, _Refusal)]),
-            owned=self.owners is not None,
+            owned=True,
         )
 
     async def _held(self, request: CreateRequest, pools: Mapping[str, NodePool | None]) -> tuple[str | None, ...]:
         """For each proposed node, why no node may be made for its pool now; None if one may."""
-        general = await self.pauses.of_all() if self.pauses is not None else ()
+        general = await self.pauses.of_all()
         others: Mapping[str, str] = {}
-        if self.pauses is not None and request.basis is not None and request.reason == "drifted":
+        if request.basis is not None and request.reason == "drifted":
             others = await self.pauses.other_targets(pools, request.basis)
         return tuple(
             [
@@ -135,7 +133,7 @@ class CreateNodeClaims:
         )
 
     def _paused(self, general: tuple[Pause, ...], pool: NodePool | None) -> str | None:
-        own = self.pauses.in_pool(pool) if self.pauses is not None else None
+        own = self.pauses.in_pool(pool)
         found = holding((*general, own), Activity.LAUNCHES)
         return found.announces(Activity.LAUNCHES) if found is not None else None
 
@@ -155,8 +153,7 @@ class CreateNodeClaims:
             except Permanent as refusal:
                 await self.notices.publish(claim_refused(proposed.pool, proposed.pool_uid, str(refusal)))
                 return _Refusal(name, str(refusal), index, by_server=True)
-            if self.owners is not None:
-                await self.owners.try_to_start(LAUNCH_NODE, reference(claim))
+            await self.owners.try_to_start(LAUNCH_NODE, reference(claim))
         if _is_new(claim):
             claim_created(claim, request.reason)
             arrivals.created(claim, request.reason, request.type_lists[proposed.type_list])

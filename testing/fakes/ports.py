@@ -12,6 +12,7 @@ from dovetail.activities.disruption.places import Places
 from dovetail.activities.disruption.returned_moves import ReturnedMoves
 from dovetail.activities.launch.await_registered_and_initialized import JoinPorts
 from dovetail.activities.launch.kept_places import KeptPlaces
+from dovetail.activities.provisioning.create_node_claims import CreateTies
 from dovetail.activities.shared.looks.flights import DecisionFollowers, NoFlights, nothing_beside
 from dovetail.activities.shared.looks.live_pauses import LivePauses
 from dovetail.activities.shared.owner_starts import OwnerStarts
@@ -105,6 +106,12 @@ def deleting(world: World, claims: Any = None) -> DeleteClaims:
     return DeleteClaims(
         claims or FakeClaims(world), FakeNotices(world), FakeLookups(world), FakeStarts(world), returned_moves(world)
     )
+
+
+def create_ties(world: World, **others: Any) -> CreateTies:
+    """What may forbid a creation in this world, and what follows it."""
+    made = CreateTies(pauses=live_pauses(world), owners=FakeStarts(world), returned=returned_moves(world))
+    return replace(made, **others)
 
 
 def mark_ports(world: World, **others: Any) -> MarkPorts:

@@ -21,7 +21,6 @@ from dovetail.model.snapshot import Snapshot
 from dovetail.ports.failures import Conflict
 from dovetail.rules.brake.breakers import Breaker, Happened, breaker_of, with_breaker
 from testing.fakes import FakeClaims, FakeNotices, FakePods, World, live_pauses
-from tests.activities.test_pauses import OneNamespace
 from tests.activities.test_rates import Killed, Kills, Pools, Scene
 from tests.lifecycle.objects import a_joined_claim
 

@@ -12,7 +12,7 @@ from dovetail.messages.requests import CreateRequest
 from dovetail.model import names
 from dovetail.model.pods import Expression, Owner
 from dovetail.model.pools import ClaimTemplate, NodePool
-from testing.fakes import FakeClaims, FakeNotices, World
+from testing.fakes import FakeClaims, FakeNotices, World, create_ties
 from tests.activities.test_gated_orders import OnePool
 from tests.lifecycle.objects import a_joined_claim
 
@@ -31,7 +31,7 @@ NODE = replace(
 
 
 async def create(world: World, pool: NodePool, *proposed: ProposedNode) -> CreateOutcome:
-    creating = CreateNodeClaims(FakeClaims(world), OnePool(pool), FakeNotices(world), world.now)
+    creating = CreateNodeClaims(FakeClaims(world), OnePool(pool), FakeNotices(world), world.now, create_ties(world))
     request = CreateRequest(plan_id="plan", proposed=proposed, type_lists=(("small", "large"),))
     outcome: CreateOutcome = await ActivityEnvironment().run(creating.create_node_claims, request)
     return outcome

@@ -14,7 +14,7 @@ from dovetail.model import names
 from dovetail.model.pods import Expression
 from dovetail.model.pools import ClaimTemplate, NodePool
 from dovetail.model.scheduling.taints import Taint
-from testing.fakes import FakeClaims, FakeNotices, World
+from testing.fakes import FakeClaims, FakeNotices, World, create_ties
 from tests.activities.test_gated_orders import OnePool
 from tests.lifecycle.objects import a_joined_claim
 
@@ -33,7 +33,7 @@ NODE = node_from_template(POOL)
 
 
 async def created(world: World, pool: NodePool, node: ProposedNode = NODE) -> CreateOutcome:
-    step = CreateNodeClaims(FakeClaims(world), OnePool(pool), FakeNotices(world), world.now)
+    step = CreateNodeClaims(FakeClaims(world), OnePool(pool), FakeNotices(world), world.now, create_ties(world))
     request = CreateRequest(plan_id="p", proposed=(node,), type_lists=((),))
     outcome: CreateOutcome = await ActivityEnvironment().run(step.create_node_claims, request)
     return outcome

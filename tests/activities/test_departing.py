@@ -7,9 +7,8 @@ from typing import Any
 import pytest
 from temporalio.testing import ActivityEnvironment
 
-from dovetail.activities.shared.writes.known_claims import KnownClaims
 from dovetail.activities.termination import terminate_instance
-from dovetail.activities.termination.begin_and_end_departure import BeginAndEndDeparture, DeparturePorts
+from dovetail.activities.termination.begin_and_end_departure import BeginAndEndDeparture
 from dovetail.activities.termination.terminate_instance import TerminateInstance
 from dovetail.activities.termination.unused_launches import UnusedLaunches
 from dovetail.messages.inputs import NodeInput

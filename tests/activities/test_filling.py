@@ -12,7 +12,7 @@ from dovetail.activities.provisioning.create_node_claims import CreateNodeClaims
 from dovetail.lifecycle.pool_health import RESULTS, Record, record_text
 from dovetail.messages.orders import FillPool
 from dovetail.model import names
-from testing.fakes import FakeClaims, FakeCloud, FakeNotices
+from testing.fakes import FakeClaims, FakeCloud, FakeNotices, create_ties
 from tests.activities.test_gated_orders import OnePool
 from tests.activities.test_ordering import Stage, a_stage, ordering_of
 from tests.lifecycle.objects import is_now
@@ -31,7 +31,9 @@ async def filled(stage: Stage, ordering: AwaitOrders, seconds: float, *, in_vain
     capacity."""
     made, world = list[float](), stage.world
     until = world.clock + seconds
-    step = CreateNodeClaims(FakeClaims(world), OnePool(stage.pools["pool"]), FakeNotices(world), world.now)
+    step = CreateNodeClaims(
+        FakeClaims(world), OnePool(stage.pools["pool"]), FakeNotices(world), world.now, create_ties(world)
+    )
     while world.clock < until:
         for order in await stage.orders(ordering):
             assert isinstance(order, FillPool)

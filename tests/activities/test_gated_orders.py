@@ -30,6 +30,7 @@ from testing.fakes import (
     FakeCloud,
     FakeNotices,
     World,
+    create_ties,
     mark_ports,
 )
 from tests.activities.test_departing import an_instance
@@ -273,7 +274,7 @@ def filled(orders: Sequence[Order]) -> list[int]:
 
 
 async def create(world: World, pool: NodePool, orders: Sequence[Order]) -> list[str]:
-    step = CreateNodeClaims(FakeClaims(world), OnePool(pool), FakeNotices(world), world.now)
+    step = CreateNodeClaims(FakeClaims(world), OnePool(pool), FakeNotices(world), world.now, create_ties(world))
     for order in orders:
         if isinstance(order, FillPool):
             await ActivityEnvironment().run(step.create_node_claims, order.request)

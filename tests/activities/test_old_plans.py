@@ -22,7 +22,7 @@ from dovetail.model import names
 from dovetail.model.pools import ClaimTemplate, NodePool
 from dovetail.model.reasons.disruption_reasons import DisruptionReason
 from dovetail.ports.failures import Postponed
-from testing.fakes import FakeClaims, FakeNotices, World, mark_ports
+from testing.fakes import FakeClaims, FakeNotices, World, create_ties, mark_ports
 from tests.activities.test_gated_orders import OnePool
 from tests.lifecycle.objects import a_joined_claim, a_joined_node, target_of
 
@@ -197,7 +197,7 @@ POOL = NodePool(name="pool", uid="u", template=ClaimTemplate(node_class=a_joined
 
 
 async def create(world: World, request: CreateRequest) -> CreateOutcome:
-    creating = CreateNodeClaims(FakeClaims(world), OnePool(POOL), FakeNotices(world), world.now)
+    creating = CreateNodeClaims(FakeClaims(world), OnePool(POOL), FakeNotices(world), world.now, create_ties(world))
     outcome: CreateOutcome = await ActivityEnvironment().run(creating.create_node_claims, request)
     return outcome
 

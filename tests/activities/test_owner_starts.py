@@ -9,14 +9,14 @@ from temporalio.service import RPCError, RPCStatusCode
 from temporalio.testing import ActivityEnvironment
 
 from dovetail.activities.disruption.delete_claim import DeleteClaims
-from dovetail.activities.provisioning.create_node_claims import CreateNodeClaims, CreateTies
+from dovetail.activities.provisioning.create_node_claims import CreateNodeClaims
 from dovetail.activities.shared.owner_starts import OwnerStarts
 from dovetail.messages.outcomes import CreateOutcome, StepOutcome
 from dovetail.messages.requests import CreateRequest, DeleteRequest, DeletesRequest
 from dovetail.messages.workflow_ids import claim_owner_id
 from dovetail.messages.workflow_types import LAUNCH_NODE, TERMINATE_NODE
 from dovetail.model.names import OWNER
-from testing.fakes import FakeClaims, FakeLookups, FakeNotices, World, returned_moves
+from testing.fakes import FakeClaims, FakeLookups, FakeNotices, World, create_ties, returned_moves
 from tests.activities.test_creating_claims import NODE, POOL
 from tests.activities.test_gated_orders import OnePool
 from tests.lifecycle.objects import a_claim, a_joined_claim, a_joined_node, target_of
@@ -50,7 +50,7 @@ async def ran(client: Starts, step: Any, request: object) -> Any:
 async def test_each_claim_that_is_made_gets_its_launch(failure: Exception | None) -> None:
     """As children of the Scheduler they were started twenty at a time, one part after the other."""
     world, client = World(), Starts(failure)
-    ties = CreateTies(owners=OwnerStarts("c"))
+    ties = create_ties(world, owners=OwnerStarts("c"))
     step = CreateNodeClaims(FakeClaims(world), OnePool(POOL), FakeNotices(world), world.now, ties)
     request = CreateRequest(plan_id="p", proposed=(NODE,) * 3, type_lists=((),))
 

@@ -7,7 +7,7 @@ from temporalio.testing import ActivityEnvironment
 
 from dovetail.activities.disruption.mark_and_unmark_nodes import MarkAndUnmarkNodes
 from dovetail.activities.orders.carry_out_orders import CarryOutOrders
-from dovetail.activities.provisioning.create_node_claims import CreateNodeClaims, CreateTies
+from dovetail.activities.provisioning.create_node_claims import CreateNodeClaims
 from dovetail.activities.shared.looks.live_pauses import LivePauses
 from dovetail.activities.upkeep.pauses import PauseUpkeep
 from dovetail.messages.orders import DeleteClaim
@@ -29,6 +29,7 @@ from testing.fakes import (
     FakeClaims,
     FakeNotices,
     World,
+    create_ties,
     live_pauses,
     mark_ports,
 )
@@ -216,7 +217,9 @@ async def test_no_claim_is_made_while_launches_are_paused(general: str, own: str
     world = World()
     live = live_pauses(world, pools=OnePool(POOL), namespaces=OneNamespace(general))
     pool = replace(POOL, annotations={names.PAUSED: own} if own else {})
-    step = CreateNodeClaims(FakeClaims(world), OnePool(pool), FakeNotices(world), world.now, CreateTies(pauses=live))
+    step = CreateNodeClaims(
+        FakeClaims(world), OnePool(pool), FakeNotices(world), world.now, create_ties(world, pauses=live)
+    )
     request = CreateRequest(plan_id="p", proposed=(NODE,), type_lists=((),))
 
     outcome: CreateOutcome = await ActivityEnvironment().run(step.create_node_claims, request)
@@ -252,7 +255,9 @@ async def test_a_claim_says_that_it_takes_an_image_of_before(
     world = World()
     rules = GivenRules(TimeRules(rollouts={"r": rollout})) if rollout is not None else NoRules()
     live = live_pauses(world, pools=OnePool(POOL), rules=rules)
-    step = CreateNodeClaims(FakeClaims(world), OnePool(POOL), FakeNotices(world), world.now, CreateTies(pauses=live))
+    step = CreateNodeClaims(
+        FakeClaims(world), OnePool(POOL), FakeNotices(world), world.now, create_ties(world, pauses=live)
+    )
     request = CreateRequest(plan_id="p", proposed=(NODE,), type_lists=((),), reason=reason)
 
     await ActivityEnvironment().run(step.create_node_claims, request)

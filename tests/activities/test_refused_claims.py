@@ -17,7 +17,7 @@ from dovetail.model.nodes import NodeClaim
 from dovetail.ports.failures import Forbidden, Misconfigured, Permanent, Refused, Taken
 from dovetail.ports.objects import NewClaim
 from testing.disruption_worlds import a_pod
-from testing.fakes import FakeClaims, FakeNotices, World
+from testing.fakes import FakeClaims, FakeNotices, World, create_ties
 from tests.activities.test_creating import NODE, POOL
 from tests.activities.test_gated_orders import OnePool
 
@@ -54,7 +54,9 @@ REFUSALS = [cls("NodeClaim/x", "admission says no") for cls in (Forbidden, Refus
 @pytest.mark.parametrize("refusal", REFUSALS, ids=lambda r: type(r).__name__)
 async def test_one_claim_is_refused_the_others_are_made_and_the_pool_is_told(refusal: Permanent) -> None:
     world = World()
-    creating = CreateNodeClaims(Policed(world, refusal), OnePool(POOL), FakeNotices(world), world.now)
+    creating = CreateNodeClaims(
+        Policed(world, refusal), OnePool(POOL), FakeNotices(world), world.now, create_ties(world)
+    )
     proposed = (a_node("free", "p1"), a_node("refused", "p2"), a_node("free", "p3"))
     request = CreateRequest(plan_id="plan", proposed=proposed, type_lists=(("small", "large"),))
 

@@ -28,7 +28,17 @@ from dovetail.model.values import memory as memories
 from dovetail.ports.failures import NotReadable
 from dovetail.rules.brake.breakers import Happened, breakers_of
 from dovetail.workflows.disrupt_nodes import REPLACEMENT_SECONDS
-from testing.fakes import FakeClaims, FakeLookups, FakeNotices, FakePods, World, breaker_memory, live_pauses, mark_ports
+from testing.fakes import (
+    FakeClaims,
+    FakeLookups,
+    FakeNotices,
+    FakePods,
+    World,
+    breaker_memory,
+    create_ties,
+    live_pauses,
+    mark_ports,
+)
 from tests.activities.test_gated_orders import OnePool
 from tests.activities.test_upkeep import Pools
 from tests.lifecycle.objects import DAEMON, a_claim, a_joined_claim, a_joined_node, a_pod, target_of
@@ -340,7 +350,7 @@ async def test_a_node_that_is_being_deleted_keeps_its_taint() -> None:
 
 async def create(world: World, reason: str) -> list[tuple[str, str]]:
     pool = NodePool(name="pool", uid="u", template=ClaimTemplate(node_class=a_joined_claim().node_class))
-    creating = CreateNodeClaims(FakeClaims(world), OnePool(pool), FakeNotices(world), world.now)
+    creating = CreateNodeClaims(FakeClaims(world), OnePool(pool), FakeNotices(world), world.now, create_ties(world))
     node = node_from_template(pool)
     request = CreateRequest(plan_id="p", proposed=(node,), type_lists=((),), reason=reason)
     await ActivityEnvironment().run(creating.create_node_claims, request)

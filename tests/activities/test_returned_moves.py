@@ -9,7 +9,7 @@ from temporalio.testing import ActivityEnvironment
 
 from dovetail.activities.disruption.delete_claim import DeleteClaims
 from dovetail.activities.disruption.returned_moves import ReturnedMoves
-from dovetail.activities.provisioning.create_node_claims import CreateNodeClaims, CreateTies
+from dovetail.activities.provisioning.create_node_claims import CreateNodeClaims
 from dovetail.answers.status.fleet_facts import FleetFacts
 from dovetail.answers.status.pools import pools_of
 from dovetail.disruption.budgets.allowances import allowances_for
@@ -25,7 +25,7 @@ from dovetail.ports.failures import Unreachable
 from dovetail.ports.objects import MetadataChange
 from dovetail.rules.brake.returned_moves import BRAKE, TAKEN, moves_brake, with_moved
 from testing.disruption_worlds import HOUR, NOW, a_pair, a_pool, a_world
-from testing.fakes import FakeClaims, FakeLookups, FakeNotices, FakeStarts, World
+from testing.fakes import FakeClaims, FakeLookups, FakeNotices, FakeStarts, World, create_ties
 from tests.activities.test_creating_claims import NODE, POOL
 from tests.activities.test_gated_orders import OnePool
 from tests.lifecycle.objects import a_joined_claim, a_joined_node, target_of
@@ -128,7 +128,9 @@ async def taken(world: World, pools: Kept, reason: str = "Underutilized") -> Non
 
 async def launched(world: World, pools: Kept, nodes: int, **request: Any) -> None:
     returned = ReturnedMoves(pools, FakeNotices(world), world.now)
-    step = CreateNodeClaims(FakeClaims(world), pools, FakeNotices(world), world.now, CreateTies(returned=returned))
+    step = CreateNodeClaims(
+        FakeClaims(world), pools, FakeNotices(world), world.now, create_ties(world, returned=returned)
+    )
     await ActivityEnvironment().run(
         step.create_node_claims,
         CreateRequest(plan_id=f"p{world.now()}", proposed=(NODE,) * nodes, type_lists=((),), **request),

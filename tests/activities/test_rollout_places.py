@@ -9,7 +9,7 @@ import pytest
 from temporalio.testing import ActivityEnvironment
 
 from dovetail.activities.launch.launch_instance import LaunchInstance
-from dovetail.activities.provisioning.create_node_claims import CreateNodeClaims, CreateTies
+from dovetail.activities.provisioning.create_node_claims import CreateNodeClaims
 from dovetail.activities.shared.looks.live_pauses import LivePauses
 from dovetail.activities.shared.writes.known_claims import KnownClaims
 from dovetail.messages.outcomes import CreateOutcome, MarkOutcome
@@ -26,7 +26,7 @@ from dovetail.model.snapshot import Snapshot
 from dovetail.ports.cloud import NodeClassState
 from dovetail.ports.failures import Failure
 from dovetail.workflows.converter import DATA_CONVERTER
-from testing.fakes import FakeClaims, FakeCloud, FakeLookups, FakeNotices, World, live_pauses
+from testing.fakes import FakeClaims, FakeCloud, FakeLookups, FakeNotices, World, create_ties, live_pauses
 from tests.activities.test_creating_claims import NODE, POOL
 from tests.activities.test_gated_orders import OnePool
 from tests.activities.test_pauses import (
@@ -113,7 +113,9 @@ async def test_a_roll_out_that_was_not_there_holds_what_was_decided_without_it_a
 
 
 async def created(rules: LivePauses, world: World, decided: Seen | None) -> CreateOutcome:
-    step = CreateNodeClaims(FakeClaims(world), OnePool(POOL), FakeNotices(world), world.now, CreateTies(pauses=rules))
+    step = CreateNodeClaims(
+        FakeClaims(world), OnePool(POOL), FakeNotices(world), world.now, create_ties(world, pauses=rules)
+    )
     request = CreateRequest(plan_id="p", proposed=(NODE,), type_lists=((),), reason="drifted")
     if decided is not None:
         request = replace(request, rollouts=decided.rollouts, places=decided.places)

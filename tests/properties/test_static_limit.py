@@ -27,7 +27,7 @@ from dovetail.model.pools import NodePool
 from dovetail.model.snapshot import Snapshot
 from dovetail.model.values.resources import NODES
 from testing.disruption_worlds import NOW, a_pair, a_pool, a_world, condition
-from testing.fakes import FakeClaims, FakeNotices, World
+from testing.fakes import FakeClaims, FakeNotices, World, create_ties
 from tests.activities.test_gated_orders import OnePool
 from tests.lifecycle.test_numbering import numbered
 
@@ -60,7 +60,9 @@ class Scene:
         return self.views[max(0, len(self.views) - 1 - next(self.ages))]
 
     def create(self, request: CreateRequest) -> None:
-        step = CreateNodeClaims(FakeClaims(self.world), OnePool(self.pool), FakeNotices(self.world), self.world.now)
+        step = CreateNodeClaims(
+            FakeClaims(self.world), OnePool(self.pool), FakeNotices(self.world), self.world.now, create_ties(self.world)
+        )
         asyncio.run(ActivityEnvironment().run(step.create_node_claims, request))
         self.changed()
 

@@ -25,6 +25,7 @@ from testing.fakes import (
     FakePods,
     FakeStarts,
     breaker_memory,
+    create_ties,
     followers,
     mark_ports,
     returned_moves,
@@ -80,7 +81,7 @@ class Worker:
             disrupting,
             marking,
             AwaitProgress(view, KnownClaims(view, claims), now),
-            CreateNodeClaims(claims, pools, notices, now),
+            CreateNodeClaims(claims, pools, notices, now, create_ties(cluster)),
             DeleteClaims(claims, notices, view, FakeStarts(cluster), returned_moves(cluster)),
             GiveBack(claims, pods, breaker_memory(cluster)),
         ):
