@@ -53,8 +53,9 @@ class View(FakeLookups):
     def revision(self) -> int:
         return 0
 
-    async def changed(self, revision: int) -> None:
+    async def changed(self, after: int) -> int:
         await asyncio.sleep(0.01)
+        return after
 
 
 def a_target(world: World, name: str, *, marked: bool, **fields: Any) -> None:

@@ -97,7 +97,7 @@ async def test_an_instance_that_carries_a_claims_uid_is_its_own_only_until_the_c
     second = replace(an_instance("aws:///zone/i-2", claim.uid), claim_name=claim.name, state="running")
     world.instances = {second.provider_id: second}
     marking = MarkAndUnmarkNodes(mark_ports(world), world.now)
-    ports = OrderPorts(claims=FakeClaims(world), cloud=FakeCloud(world), fleet=lambda: seen(world))
+    ports = OrderPorts(claims=FakeClaims(world), cloud=FakeCloud(world), fleet=lambda: seen(world), again={})
 
     await CarryOutOrders("c", ports, marking, world.now).terminate_orphan(
         TerminateOrphan(provider_id="aws:///zone/i-2", claim_uid=claim.uid)

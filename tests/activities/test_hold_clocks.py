@@ -117,7 +117,7 @@ class PausedAgainAndAgain:
 async def test_a_pause_stops_the_clocks_for_as_long_as_it_lasts(hold: Callable[[Stage], None], kills: bool) -> None:
     """TRM-49. An hour with four pauses of two minutes is held for 52 minutes."""
     stage = new_stage(ends=START + 3 * FORCED)
-    stage.pauses = PausedAgainAndAgain(stage)  # type: ignore[assignment]
+    stage.pauses = PausedAgainAndAgain(stage)
     hold(stage)
     if kills:
         stage.kills = [START + 70.0 + 430.0 * n for n in range(1, 100)]

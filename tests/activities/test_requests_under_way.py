@@ -3,12 +3,12 @@
 import asyncio
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
-from dovetail.activities.termination.drain_node import DrainNode, DrainPorts
+from dovetail.activities.termination.drain_node import DrainNode
 from dovetail.activities.termination.eviction_pace import EvictionPace
-from dovetail.activities.termination.holds import HoldPorts, Holds
 from dovetail.messages.outcomes import DrainOutcome
 from dovetail.model import names
 from dovetail.model.own.drain_rules import DrainRules
@@ -17,7 +17,13 @@ from dovetail.model.pods import Pod
 from dovetail.ports.failures import NotReadable
 from dovetail.ports.objects import Eviction
 from dovetail.termination import timing
-from testing.fakes import FakeClaims, FakeCloud, FakeLookups, FakeNodes, FakeNotices, FakePods, unlimited
+from testing.fakes import (
+    FakeLookups,
+    FakePods,
+    drain_ports,
+    holds,
+    unlimited,
+)
 from tests.activities.test_draining import START, Stage, new_stage
 from tests.lifecycle.objects import a_pod
 
@@ -66,17 +72,9 @@ def a_stage(queue: Queue | None = None, silent: frozenset[str] = frozenset()) ->
     made = new_stage()
     world, pods = made.world, SlowPods(made.world)
     pods.silent = silent
-    ports = DrainPorts(
-        lookups=FakeLookups(world),
-        claims=FakeClaims(world),
-        nodes=FakeNodes(world),
-        pods=pods,
-        notices=FakeNotices(world),
-        cloud=FakeCloud(world),
-        pauses=Pauses(),
-        holds=Holds(
-            HoldPorts(claims=FakeClaims(world), pods=pods, notices=FakeNotices(world), lookups=NoRules()), world.now
-        ),
+    pauses: Any = Pauses()
+    ports = drain_ports(
+        world, pods=pods, pauses=pauses, holds=holds(world, pods=pods, lookups=NoRules(), pauses=pauses)
     )
     pace = EvictionPace(world.now, queue.pause if queue else world.pause, burst=0.0 if queue else 200.0)
 
@@ -153,7 +151,7 @@ def _protect(stage: Stage, protected: bool) -> None:
 
 def _pause(stage: Stage, paused: bool) -> None:
     said = Pause(pool="pool", what=frozenset({Activity.DRAINS})) if paused else None
-    stage.drain.pauses.pause_on = lambda pool, activity: said  # type: ignore[union-attr, method-assign]
+    stage.drain.pauses.pause_on = lambda pool, activity: said  # type: ignore[method-assign]
 
 
 def _hook(stage: Stage, hooked: bool) -> None:

@@ -13,7 +13,7 @@ from aiohttp import web
 from temporalio.testing import ActivityEnvironment
 
 from dovetail.activities.shared.every_step.step_guard import time_of_steps
-from dovetail.activities.termination.drain_node import DrainNode, DrainPorts
+from dovetail.activities.termination.drain_node import DrainNode
 from dovetail.activities.termination.eviction_pace import EvictionPace
 from dovetail.adapters.kube.client import Client
 from dovetail.adapters.kube.connection import ClusterAddress
@@ -25,7 +25,12 @@ from dovetail.ports.clock import unfit_clock
 from dovetail.ports.failures import Failure, Retryable
 from dovetail.wiring.world import open_world
 from testing.disruption_worlds import a_pair, a_pod
-from testing.fakes import FakeClaims, FakeCloud, FakeLookups, FakeNodes, FakeNotices, FakePods, World, unlimited
+from testing.fakes import (
+    FakePods,
+    World,
+    drain_ports,
+    unlimited,
+)
 from tests.adapters.kube.fake_server import Reply, fake_server, says
 from tests.adapters.kube.test_server_clock import Machine
 from tests.cli.worlds import settings_of
@@ -93,14 +98,7 @@ class Drain:
             with suppress(Failure):
                 await self.client.call(ASKED)
 
-        ports = DrainPorts(
-            lookups=FakeLookups(world),
-            claims=FakeClaims(world),
-            nodes=FakeNodes(world),
-            pods=self.pods,
-            notices=FakeNotices(world),
-            cloud=FakeCloud(world),
-        )
+        ports = drain_ports(world, pods=self.pods)
         drain = DrainNode(ports, unlimited(EvictionPace(now)), now, pause)
         await drain.drain_node(self.departure)
 

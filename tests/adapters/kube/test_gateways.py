@@ -22,7 +22,7 @@ from dovetail.messages.requests import GiveBackRequest
 from dovetail.model.values.json import Json
 from dovetail.ports.failures import Failure, Unreachable
 from testing.disruption_worlds import a_pair
-from testing.fakes import FakeClaims, World
+from testing.fakes import FakeClaims, World, breaker_memory
 from testing.made_claims import made_by
 from tests.adapters.kube.fake_server import GONE, Reply, says, talking
 from tests.adapters.kube.test_karpenter_lease import NOW, PATH, a_lease, items
@@ -134,7 +134,7 @@ async def test_what_a_gateway_refuses_is_tried_again(tmp_path: Path, status: int
     request = GiveBackRequest(plan_id=new.claim.plan, names=(new.claim.name,), why="cancelled")
     async with talking(tmp_path) as (server, client):
         server.on("/api/v1/pods", page, says(200, EMPTY))
-        giving = GiveBack(FakeClaims(world), KubePods(client))
+        giving = GiveBack(FakeClaims(world), KubePods(client), breaker_memory(world))
         with pytest.raises(Unreachable, match=f"not an answer of the API server about it .{status}.: <html>") as raised:
             await giving.give_back(request)
         told = translate(raised.value)
