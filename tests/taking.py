@@ -25,7 +25,10 @@ FIRST: Final = (
     *("tests/upgrade/", "tests/recorded/", "tests/faults/", "tests/properties/test_claims.py"),
     *(f"tests/system/test_{name}.py" for name in ("rollouts", "pauses", "gates", "asked_gates", "workers_that_go")),
     *(f"tests/system/test_{name}.py" for name in ("temporal_away", "time_rules", "tctl_calls", "launch_brake")),
-    *(f"tests/cluster/test_{name}.py" for name in ("flagships_changes", "flagships_savings", "flagships_drains")),
+    *(
+        f"tests/cluster/test_{name}.py"
+        for name in ("flagships_changes", "flagships_savings", "flagships_drains", "flagships_books")
+    ),
     *(f"tests/cluster/test_{name}.py" for name in ("disruption", "system", "cloud", "lifecycle", "admission")),
     *("tests/workflows/test_supervision.py", "tests/codecs/test_places.py", "tests/disruption/test_rollouts.py"),
 )

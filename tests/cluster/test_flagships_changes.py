@@ -260,5 +260,5 @@ async def test_each_pod_moves_once_and_the_pool_says_when_all_is_up_to_date(corn
     await corner.kubectl("wait", f"nodepool/{corner.name}", *waits)
     await corner.kubectl("wait", f"nodepool/{corner.name}", "--for=condition=NodesUpToDate", "--timeout=6m")
     assert not await corner.left(old)
-    await corner.settle(2, 1)
+    await corner.settle(2)
     assert len(corner.evictions()) == 2, "each pod has moved once"
