@@ -48,7 +48,6 @@ from dovetail.termination.ladder import (
     forced_through,
     ladder_words,
     may_be_protected,
-    names_hooks,
     steps,
 )
 
@@ -157,8 +156,7 @@ class Holds:
         """What the policies force, by the pods that are live now; None where one of these is not meant."""
         pods = await self._left_on(held.nodes)
         through = forced_through(rules, replace(hold, protected=may_be_protected(pods, self.now())))
-        deadline, hooks_named = forced_deadline(pods, self.now()), names_hooks(rules, hold)
-        return forced_for(hold, deadline, through, hooks_named=hooks_named) if through else None
+        return Forced(deadline=forced_deadline(pods, self.now()), through=through) if through else None
 
     async def _left_on(self, nodes: Iterable[Node]) -> tuple[Pod, ...]:
         """The pods that must still leave. A Failure where one cannot be read, or nobody answers: then nothing is forced

@@ -107,11 +107,6 @@ def forced_through(rules: Sequence[DrainRules], hold: DrainHold) -> frozenset[Bl
     return frozenset(each for each in Blocker if meant and all(each in blockers for blockers in meant))
 
 
-def names_hooks(rules: Sequence[DrainRules], hold: DrainHold) -> bool:
-    """Whether all policies that force this hold name hooks, so that those of the instance's end are meant too."""
-    return all(Blocker.HOOK_WAITS in each.blockers for each in _forcing(rules, hold))
-
-
 def _forcing(rules: Sequence[DrainRules], hold: DrainHold) -> tuple[Escalation, ...]:
     """The first step of each policy with a ladder that forces such a hold; empty where one has none. All pods of the
     node are forced, so everything that holds it must be meant."""

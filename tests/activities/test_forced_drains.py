@@ -171,7 +171,6 @@ async def test_an_answer_about_a_pod_does_not_end_a_wait_about_which_nobody_was_
 @pytest.mark.parametrize(
     ("rules", "decision", "ends"),
     [
-        (forcing(), "", False),
         (forcing(HOOK), "", True),
         (ASKS, "force", False),
         (ASKS, "force HookWaits", True),
@@ -195,6 +194,19 @@ async def test_a_hook_of_the_first_eviction_that_is_forced_takes_none_of_the_ins
     assert (stage.world.clock < emptied + FORCED) is ends
     [said] = [n.message for n in stage.world.notices if n.reason == ("DrainDecided" if decision else "DrainForced")][:1]
     assert ("hooks of the instance's end and attached volumes are waited for" in said) is not ends
+
+
+@pytest.mark.parametrize(("rules", "ends"), [(forcing(), False), (forcing(HOOK), True)])
+async def test_a_policy_that_forces_waits_for_a_hook_that_it_does_not_name(rules: DrainRules, ends: bool) -> None:
+    """TRM-50: a backup that takes longer than the time after which the policy forces is finished first."""
+    stage = a_stage(rules)
+    stage.write({PRE_TERMINATE: "backup-team"})
+    finished = START + 3 * FORCED
+    stage.world.at(finished, lambda: stage.write({PRE_TERMINATE: None}) if stage.world.claims else None)
+
+    assert "is gone" in await stage.through(lambda: stage.terminate().terminate_instance)
+
+    assert (stage.world.clock < finished) is ends
 
 
 async def test_a_hook_that_comes_after_the_force_keeps_the_pods() -> None:

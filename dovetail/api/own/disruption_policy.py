@@ -153,8 +153,8 @@ class PolicyEscalation(ApiModel):
     reasons: Annotated[tuple[Reason, ...], Field(min_length=1, max_length=5, json_schema_extra=_LIST)] | None = None
     """The reasons for which nodes leave that it is about; all where it names none."""
     blockers: Annotated[tuple[Blocker, ...], Field(min_length=1, max_length=9, json_schema_extra=_LIST)] | None = None
-    """What holds the drain; everything where it names nothing, but Force then leaves DoNotDisrupt and VolumesAttached
-    alone."""
+    """What holds the drain; everything where it names nothing, but Force then leaves HookWaits, DoNotDisrupt
+    and VolumesAttached alone."""
 
 
 class PolicyHooks(ApiModel):

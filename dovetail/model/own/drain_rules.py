@@ -30,8 +30,9 @@ class Blocker(StrEnum):
     TURN_WAITS = "TurnWaits", "pods that wait for their turn"
 
 
-NAMED_ONLY: Final = frozenset({Blocker.DO_NOT_DISRUPT, Blocker.VOLUMES_ATTACHED})
-"""What a drain is forced through only where the policy names it: a promise to a pod, and data."""
+NAMED_ONLY: Final = frozenset({Blocker.HOOK_WAITS, Blocker.DO_NOT_DISRUPT, Blocker.VOLUMES_ATTACHED})
+"""What a drain is forced through only where the policy names it: what the owners of hooks and pods were promised, and
+data."""
 
 
 class Level(StrEnum):
