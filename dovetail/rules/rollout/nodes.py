@@ -77,10 +77,10 @@ def leaves_for_drift(claim: NodeClaim, snapshot: Snapshot) -> bool:
 
 
 def _is_refusable(claim: NodeClaim, stable: Collection[str]) -> bool:
-    """Whether a roll-out that goes back replaces a claim that is at the target. A claim stays if it has an older image,
-    or was launched without one because there was none: the target may be that image again, and claims are judged one by
-    one."""
-    return names.IMAGE not in claim.annotations and claim.image_id not in stable
+    """Whether a roll-out that goes back replaces a claim that is at the target. A claim stays if it was launched with an
+    older image: the target may be that image again, and claims are judged one by one. Where no older image suited it,
+    it has the target's."""
+    return not _has_older_image(claim) and claim.image_id not in stable
 
 
 def is_old(claim: NodeClaim, pool: NodePool) -> bool:

@@ -2,9 +2,11 @@
 
 import asyncio
 from dataclasses import replace
+from itertools import product
 
 import pytest
 
+from dovetail.adapters.aws.catalogue.shortages import Shortage
 from dovetail.adapters.aws.launch.fleet_answers import outcome, read_errors, shortages_of
 from dovetail.adapters.aws.launch.refusal_reasons import reason_for
 from dovetail.adapters.aws.upkeep import node_classes
@@ -666,6 +668,32 @@ async def test_where_the_older_image_is_gone_it_is_that_of_the_class_but_for_a_w
 
     back = await ready.adapter.cloud.prepare(pinned(ready, BACK, *named))
     assert isinstance(back, LaunchRefused) and back.reason == "StableImageGone"
+
+
+@pytest.mark.parametrize("how", [BACK, STABLE])
+@pytest.mark.parametrize("cheaper", ["a reservation", "what is not short"])
+async def test_the_older_image_is_launched_where_a_type_that_it_does_not_suit_comes_first(
+    ready: Stage, how: str, cheaper: str
+) -> None:
+    """Both architectures are allowed now. An arm64 type comes first, as a reservation of it has room or the amd64 ones
+    are short on spot, but the nodes of before ran an image for amd64."""
+    both = one_of("kubernetes.io/arch", "amd64", "arm64")
+    wanted = replace(pinned(ready, how), requirements=(family("m5", "m6g"), any_kind(), both))
+    if cheaper == "a reservation":
+        ready.patch(reservations=[{"id": "cr-01", "type": "m6g.large", "zone": "us-west-2a", "available": 9}])
+        await ready.with_class(capacityReservationSelectorTerms=[{"id": "cr-01"}])
+    else:
+        parts = ready.adapter.cloud._parts.offerings.sources
+        parts.prices.learn_spot({(each, f"us-west-2{zone}"): 0.03 for each in ("m5.large", "m6g.large") for zone in "abc"})
+        kinds = ("m5.large", "m5.xlarge", "m5.2xlarge", "m5.metal")
+        for each, zone in product(kinds, "abc"):
+            await parts.shortages.remember([Shortage(capacity_type="spot", instance_type=each, zone=f"us-west-2{zone}")])
+
+    instance = await ready.launched(wanted)
+
+    assert instance.image_id == "ami-0000older" and instance.labels[names.ARCH] == "amd64"
+    plain = await ready.launched(replace(wanted, uid="plain", annotations={}))
+    assert plain.labels[names.ARCH] == "arm64"
 
 
 async def test_the_launch_after_one_that_is_refused_for_its_image_knows_that_it_is_gone(ready: Stage) -> None:

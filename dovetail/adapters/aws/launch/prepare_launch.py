@@ -79,6 +79,7 @@ class LaunchPreparer:
         self._region, self._overlays = region, overlays
         self._searches: dict[str, _Search] = {}
         self._names = TemplateNames()
+        self._narrowed: tuple[tuple[OfferedType, ...], tuple[Image, ...], tuple[OfferedType, ...]] | None = None
 
     async def prepare(self, claim: NodeClaim) -> Prepared | NoCapacity | ClassNotReady | LaunchRefused:
         """The launch as text, or why there is none."""
@@ -102,14 +103,23 @@ class LaunchPreparer:
         older = older_images(claim, node_class, offered)
         there = await self._offerings.sources.images.among(frozenset(image.id for image in older))
         usable = tuple(image for image in older if image.id in there)
-        found = await self._prepared(claim, node_class, offered, usable)
-        if not isinstance(found, LaunchRefused) or found.message != NO_IMAGE:
-            return found
-        said = f"no image of before the change can be launched: {claim.annotations.get(core.STABLE_IMAGES, '')}"
+        wanted, runs_on = from_expressions(claim.requirements), self._runs_on(offered, usable)
+        if any(not conflicts(each.sized.requirements, wanted) for each in runs_on):
+            return await self._prepared(claim, node_class, runs_on, usable)
+        why = "suits an instance type that may be launched" if usable else "can be launched"
+        said = f"no image of before the change {why}: {claim.annotations.get(core.STABLE_IMAGES, '')}"
         if claim.annotations[core.IMAGE] == BACK:
             return LaunchRefused(reason="StableImageGone", message=said)
         found = await self._prepared(claim, node_class, offered, node_class.images)
         return replace(found, without=said) if isinstance(found, Prepared) else found
+
+    def _runs_on(self, offered: tuple[OfferedType, ...], images: tuple[Image, ...]) -> tuple[OfferedType, ...]:
+        """The types that one of the images suits: among these the cheapest is chosen, and none without an image."""
+        known = self._narrowed
+        if known is None or known[0] is not offered or known[1] != images:
+            among = tuple(each for each in offered if image_for(images, each.sized.requirements) is not None)
+            known = self._narrowed = offered, images, among
+        return known[2]
 
     async def _prepared(
         self, claim: NodeClaim, node_class: NodeClass, offered: tuple[OfferedType, ...], images: tuple[Image, ...]
