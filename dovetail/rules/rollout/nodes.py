@@ -77,8 +77,8 @@ def leaves_for_drift(claim: NodeClaim, snapshot: Snapshot) -> bool:
 
 
 def _is_refusable(claim: NodeClaim, stable: Collection[str]) -> bool:
-    """Whether a roll-out that goes back replaces a claim that is at the target. A claim stays if it was launched with an
-    older image: the target may be that image again, and claims are judged one by one. Where no older image suited it,
+    """Whether a roll-out that goes back replaces a claim that is at the target. One that was launched with an older
+    image stays: the target may be that image again, and claims are judged one by one. Where no older image suited it,
     it has the target's."""
     return not _has_older_image(claim) and claim.image_id not in stable
 

@@ -683,11 +683,10 @@ async def test_the_older_image_is_launched_where_a_type_that_it_does_not_suit_co
         ready.patch(reservations=[{"id": "cr-01", "type": "m6g.large", "zone": "us-west-2a", "available": 9}])
         await ready.with_class(capacityReservationSelectorTerms=[{"id": "cr-01"}])
     else:
-        parts = ready.adapter.cloud._parts.offerings.sources
-        parts.prices.learn_spot({(each, f"us-west-2{zone}"): 0.03 for each in ("m5.large", "m6g.large") for zone in "abc"})
-        kinds = ("m5.large", "m5.xlarge", "m5.2xlarge", "m5.metal")
-        for each, zone in product(kinds, "abc"):
-            await parts.shortages.remember([Shortage(capacity_type="spot", instance_type=each, zone=f"us-west-2{zone}")])
+        parts, zones = ready.adapter.cloud._parts.offerings.sources, ("us-west-2a", "us-west-2b", "us-west-2c")
+        parts.prices.learn_spot({place: 0.03 for place in product(("m5.large", "m6g.large"), zones)})
+        for kind, zone in product(("m5.large", "m5.xlarge", "m5.2xlarge", "m5.metal"), zones):
+            await parts.shortages.remember([Shortage(capacity_type="spot", instance_type=kind, zone=zone)])
 
     instance = await ready.launched(wanted)
 
