@@ -446,19 +446,26 @@ def test_a_template_that_is_used_stays_known_for_ten_minutes_more() -> None:
     assert played(story()) == [1, 1, 1, 2]
 
 
-def test_a_parameter_that_is_missing_is_asked_for_again_after_ten_minutes() -> None:
-    """AWS-170, AWS-37: upstream asks every minute."""
+@pytest.mark.parametrize(
+    ("term", "minutes"),
+    [({"alias": "al2023@latest"}, 10), ({"ssmParameter": "/golden/image"}, 1)],
+    ids=["alias", "own"],
+)
+def test_a_parameter_that_is_missing_is_asked_for_again_after_ten_minutes_and_a_users_own_after_one(
+    term: dict[str, str], minutes: int
+) -> None:
+    """AWS-170, AWS-37: upstream asks every minute. A user's own may be made in the minute in which its class is."""
 
     async def story() -> tuple[bool, bool]:
         missing = Denied(code="ParameterNotFound", message="none")
         calls = ScriptedCalls(answers(GetParameter=missing), now)
-        found, node_class = Images(calls, MINUTE, now), a_class()
+        found, node_class = Images(calls, MINUTE, now), a_class(amiSelectorTerms=[term], amiFamily="AL2023")
 
         async def look() -> None:
             with pytest.raises(ImageError):
                 await found.of_class(node_class, "1.36")
 
-        return await asked_again(look, calls, "GetParameter", 10 * MINUTE)
+        return await asked_again(look, calls, "GetParameter", minutes * MINUTE)
 
     assert played(story()) == (False, True)
 

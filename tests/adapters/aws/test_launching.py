@@ -684,7 +684,7 @@ async def test_the_older_image_is_launched_where_a_type_that_it_does_not_suit_co
         await ready.with_class(capacityReservationSelectorTerms=[{"id": "cr-01"}])
     else:
         parts, zones = ready.adapter.cloud._parts.offerings.sources, ("us-west-2a", "us-west-2b", "us-west-2c")
-        parts.prices.learn_spot({place: 0.03 for place in product(("m5.large", "m6g.large"), zones)})
+        parts.prices.learn_spot(dict.fromkeys(product(("m5.large", "m6g.large"), zones), 0.03))
         for kind, zone in product(("m5.large", "m5.xlarge", "m5.2xlarge", "m5.metal"), zones):
             await parts.shortages.remember([Shortage(capacity_type="spot", instance_type=kind, zone=zone)])
 

@@ -24,6 +24,7 @@ from dovetail.model.values.time import utc_moment
 _PARAMETER_SECONDS: Final = 24 * 3600.0
 _USER_PARAMETER_SECONDS: Final = 300.0
 _MISSING_SECONDS: Final = 600.0  # a parameter may yet be published
+_USER_MISSING_SECONDS: Final = 60.0  # somebody makes it in the minute in which the class is applied
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,7 +53,7 @@ class Parameters:
         self._calls, self._clock = calls, clock
         self._known: dict[str, Dated[str | None]] = {}  # until when, and the value
 
-    async def value(self, path: str, keep: float = _PARAMETER_SECONDS) -> str | None:
+    async def value(self, path: str, keep: float = _PARAMETER_SECONDS, missing: float = _MISSING_SECONDS) -> str | None:
         """The value; None if there is no such parameter."""
         known = self._known.get(path)
         if known is not None and known.at > self._clock():
@@ -62,7 +63,7 @@ class Parameters:
         if isinstance(answer, Denied):
             if answer.code not in NOT_FOUND:
                 raise refusal(f"ssm:GetParameter {path}", answer)
-            value, keep = None, min(keep, _MISSING_SECONDS)
+            value, keep = None, missing
         else:
             value = str(answer["Parameter"]["Value"])
         self._known[path] = Dated(self._clock() + keep, value)
@@ -104,7 +105,7 @@ class Images:
             if term.id:
                 ids.append(term.id)
             elif term.ssm_parameter:
-                value = await self._parameters.value(term.ssm_parameter, _USER_PARAMETER_SECONDS)
+                value = await self._parameters.value(term.ssm_parameter, _USER_PARAMETER_SECONDS, _USER_MISSING_SECONDS)
                 ids += [value] if value is not None and value.startswith("ami-") else []
             else:
                 queries.append(_query(term))
