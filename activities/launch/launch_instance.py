@@ -7,7 +7,7 @@ still recorded, so that the termination finds it (DUR-3).
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from temporalio import activity
 
@@ -32,7 +32,7 @@ from dovetail.messages.writes import claim_write
 from dovetail.model import names
 from dovetail.model.names import LAUNCH_REQUEST, LAUNCHED, NODE_POOL, REGISTERED_CONDITION, TERMINATION_FINALIZER
 from dovetail.model.nodes import NodeClaim
-from dovetail.model.own.stable_images import GONE
+from dovetail.model.own.stable_images import GONE, pin_of, pinned
 from dovetail.model.values.hashing import is_other
 from dovetail.notices.claims import insufficient_capacity, launch_warning
 from dovetail.ports.cloud import Catalogues, ClassNotReady, Cloud, Instance, LaunchRefused, NoCapacity, Prepared
@@ -146,7 +146,7 @@ class LaunchInstance:
     async def _other_target(self, claim: NodeClaim) -> str:
         """Why a replacement for a roll-out would have another target than the one its step was permitted for; empty if
         it would not. Asked after the request was worked out, because a NodeClass only becomes newer."""
-        wanted = claim.annotations.get(names.TARGET, "")
+        wanted = pin_of(claim.annotations).target
         if not wanted or self.catalogues is None:
             return ""
         makes = (await self.catalogues.node_class(claim.node_class)).makes
@@ -187,7 +187,7 @@ class LaunchInstance:
             finalizers = None
             if TERMINATION_FINALIZER not in found.finalizers:
                 finalizers = (*found.finalizers, TERMINATION_FINALIZER)
-            gone = {names.IMAGE: GONE} if without else {}
+            gone = pinned(replace(pin_of(found.annotations), how=GONE)) if without else {}
             return MetadataChange(annotations={LAUNCH_REQUEST: request_text(request), **gone}, finalizers=finalizers)
 
         written = await revise_claim(self.claims, claim, frozen)

@@ -24,18 +24,9 @@ from dovetail.ports.objects import MetadataChange, NodeClaims, Notices, Pods
 from dovetail.ports.view import DrainLookups, PauseLookups
 from dovetail.telemetry.metrics.ours.holds import escalated
 from dovetail.termination.evictions import plan_evictions
-from dovetail.termination.forced import Forced, deadline_of_hooks, forced_for, forced_of, renewed, with_forced
-from dovetail.termination.hold_clocks import (
-    Clocks,
-    HeldSince,
-    Sightings,
-    clock_of,
-    clocks_of,
-    settled,
-    waits_until,
-    with_level,
-    written,
-)
+from dovetail.termination.forced import deadline_of_hooks, forced_for, forced_of, with_forced
+from dovetail.termination.held import Forced, Held, HeldSince, held_of, held_text
+from dovetail.termination.hold_clocks import Clocks, Sightings, clock_of, clocks_of, settled, with_level
 from dovetail.termination.hooks import Hook, HookTerms, denial, holding
 from dovetail.termination.ladder import (
     AFTER_THE_PODS,
@@ -96,9 +87,8 @@ class Holds:
         if not any(key.startswith(prefix) for key in claim.annotations):
             return ()
         deadline = deadline_of_hooks(claim, prefix, deadline)
-        terms = HookTerms(
-            since=since, rules=hook_rules(self._rules(claim)), deadline=deadline, waits_until=waits_until(claim)
-        )
+        rules, waits_until = hook_rules(self._rules(claim)), held_of(claim).waits_until
+        terms = HookTerms(since=since, rules=rules, deadline=deadline, waits_until=waits_until)
         return holding(claim, prefix, terms, self.now())
 
     async def look(self, held: LeavingClaim, memory: HoldMemory) -> None:
@@ -138,9 +128,9 @@ class Holds:
         clock = clocks.get(hold.blocker) if hold is not None else None
         if hold is None or clock is None or clock.left is not None:
             return
-        ladder = steps(rules, hold)
-        memory.words = ladder_words(clock, ladder)
-        due = [level for moment, level in coming(clock, ladder) if moment <= now]
+        ladder, waits_until = steps(rules, hold), held_of(held.claim).waits_until
+        memory.words = ladder_words(clock, ladder, waits_until)
+        due = [level for moment, level in coming(clock, ladder, waits_until) if moment <= now]
         if due and self._is_paused(held.claim):
             return
         for level in due:
@@ -178,7 +168,7 @@ class Holds:
                 return None
             refused = decision_of(live) if not known else None
             stale = {} if known else dict.fromkeys((names.DECISION, names.DECISION_BY))
-            return MetadataChange(annotations={**written(found), **stale, **renewed(live)})
+            return MetadataChange(annotations={**_written(held_of(live), found), **stale})
 
         claim = await revise_claim(self.claims, held.claim, change)
         if claim is not None and refused is not None:
@@ -196,9 +186,10 @@ class Holds:
             clocks = clocks_of(live, held.began)
             clock = clocks.get(hold.blocker)
             wrote = clock is not None and clock.left is None and level not in clock.levels
-            more = {} if forced is None else with_forced(live, forced)
-            said = {**written(with_level(clocks, hold.blocker, level)), **more} if wrote else {}
-            return MetadataChange(annotations=said) if wrote else None
+            if not wrote:
+                return None
+            known = held_of(live) if forced is None else with_forced(live, forced)
+            return MetadataChange(annotations=_written(known, with_level(clocks, hold.blocker, level)))
 
         found = await revise_claim(self.claims, held.claim, change)
         return found if wrote else None
@@ -249,11 +240,12 @@ class Holds:
                     claim, decision.words, f"its drain is forced, which is not taken back: {forced.words}"
                 )
             case "wait":
-                end = format_time(self.now() + decision.seconds)
-                left = clock.levels - {Level.ASK} if clock is not None else frozenset()
-                levels = ",".join(each for each in Level if each in left) or None
-                words = f"nothing more is done before {end}"
-                return {names.HELD_WAIT: end, names.HELD_LEVELS: levels}, decided(claim, decision.words, words)
+                until = self.now() + decision.seconds
+                end, clocks = format_time(until), clocks_of(claim, held.began)
+                if clock is not None:
+                    clocks[clock.blocker] = replace(clock, levels=clock.levels - {Level.ASK})
+                said = _written(replace(held_of(claim), waits_until=until), clocks)
+                return said, decided(claim, decision.words, f"nothing more is done before {end}")
             case "cancel" if claim.deleting_since is None:
                 order = {names.CANCEL: "decided: cancel", names.CANCEL_BY: decision.by or None}
                 return order, decided(claim, decision.words, "its disruption is called off")
@@ -286,7 +278,7 @@ class Holds:
         forced = forced_for(held.hold, deadline, meant, hooks_named=hooks_named)
         clocks = clocks_of(claim, held.began)
         clocks = with_level(clocks, clock.blocker, Level.FORCE) if clock is not None else clocks
-        return {**written(clocks), **with_forced(claim, forced)}, decided(claim, decision.words, forced.words)
+        return _written(with_forced(claim, forced), clocks), decided(claim, decision.words, forced.words)
 
 
 def _settled(clocks: Clocks, held: LeavingClaim, rules: Sequence[DrainRules], seen: Sightings, now: float) -> Clocks:
@@ -298,6 +290,11 @@ def _settled(clocks: Clocks, held: LeavingClaim, rules: Sequence[DrainRules], se
         return found
     meant = {Blocker.HOOK_WAITS, *clocks, *([Blocker.PAUSED] if clocks else [])}
     return {blocker: clock for blocker, clock in found.items() if blocker in meant}
+
+
+def _written(held: Held, clocks: Clocks) -> dict[str, str | None]:
+    """The annotation with these clocks."""
+    return {names.HELD: held_text(replace(held, clocks=tuple(clocks.values())))}
 
 
 def _goes_on(forced: Forced, clock: HeldSince | None, now: float) -> bool:

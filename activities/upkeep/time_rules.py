@@ -12,13 +12,13 @@ from typing import Final
 
 from dovetail.activities.shared.looks.look import Look, Write, earliest
 from dovetail.activities.upkeep.questions import MetricQuestions
-from dovetail.model import names
 from dovetail.model.names import READY
 from dovetail.model.nodes import FALSE, TRUE, Condition
 from dovetail.model.own.gates import Answer, GateVerdict
 from dovetail.model.own.health import HealthState
 from dovetail.model.own.policies import Freeze, Opening, Policy, PolicyStatus, TakenRate, next_opening, policies_of
 from dovetail.model.own.rollouts import BEGUN, REFUSED, Rollout, RolloutState, RolloutStatus
+from dovetail.model.own.stable_images import pin_of
 from dovetail.model.pools import NodePool
 from dovetail.model.reasons.disruption_reasons import DisruptionReason
 from dovetail.model.snapshot import Snapshot
@@ -228,7 +228,7 @@ def _remembering(rollout: Rollout, place: RolloutStatus, snapshot: Snapshot, now
         return place
     old, target = split_of(snapshot, snapshot.pools[rollout.pool])
     # An older node may be there of which is not known yet that it has drifted.
-    made = {claim.image_id for claim in target if claim.created >= place.begun and names.IMAGE not in claim.annotations}
+    made = {each.image_id for each in target if each.created >= place.begun and not pin_of(each.annotations).how}
     return replace(place, stable=place.stable.seen(old, now, rollout.longest_stable, made))
 
 

@@ -111,14 +111,10 @@ REPLACE_ANNOTATIONS: Final = (REPLACE, REPLACE_BY, REPLACE_NOW)
 # On a NodeClaim, also from its NodePool's template: <prefix><name>: <owner>, removed by the owner
 PRE_DRAIN_HOOK: Final = "pre-drain.hook.dovetail.sh/"  # holds the first eviction
 PRE_TERMINATE_HOOK: Final = "pre-terminate.hook.dovetail.sh/"  # holds the end of the instance
-HELD_SINCE: Final = "dovetail.sh/held-since"  # on a NodeClaim: <what holds its drain>@<when that began>
-HELD_LEVELS: Final = "dovetail.sh/held-levels"  # with it: Notify,Ask,Force, as far as they have been published
-HELD_CLOCKS: Final = "dovetail.sh/held-clocks"  # with it: the same of each kind of blocker, and since when it is away
-HELD_WAIT: Final = "dovetail.sh/held-wait-until"  # with it: a person asks to wait
-FORCED: Final = "dovetail.sh/forced"  # with it: <what its drain is forced through>,…@<by when its pods leave>
+HELD: Final = "dovetail.sh/held"  # on a NodeClaim: a memory of what holds its drain
 DECISION: Final = "dovetail.sh/decision"  # with it: a person's answer: force, wait <duration> or cancel
 DECISION_BY: Final = "dovetail.sh/decision-by"  # with it: who answers
-HOLD_ANNOTATIONS: Final = (HELD_SINCE, HELD_LEVELS, HELD_CLOCKS, HELD_WAIT, FORCED, DECISION, DECISION_BY)
+HOLD_ANNOTATIONS: Final = (HELD, DECISION, DECISION_BY)
 LAUNCH_REQUEST: Final = "dovetail.sh/launch-request"
 CLAIM_UID_TAG: Final = "dovetail.sh/claim-uid"
 CLUSTER_UID_TAG: Final = "dovetail.sh/cluster-uid"  # on an instance; as an annotation: the claim's instance has it
@@ -128,11 +124,8 @@ DRAIN_FIRST: Final = "dovetail.sh/drain-first"
 REPLACE_FIRST: Final = "dovetail.sh/replace-first"
 MOVE: Final = "dovetail.sh/move"  # on a Deployment or its Namespace: restart, evict or hold
 MOVED: Final = "dovetail.sh/moved"  # on a Deployment's pod template: a or b, changed by each move
-MOVE_FOR: Final = "dovetail.sh/move-for"  # on a Deployment: the move that is under way
-MOVE_FAILED: Final = "dovetail.sh/move-failed"  # on a Deployment: the last move, which was undone
-IMAGE: Final = "dovetail.sh/image"  # on a NodeClaim: stable or back, it is launched with an image of before a change
-TARGET: Final = "dovetail.sh/target"  # on a NodeClaim: what a roll-out's step was permitted for; no other is launched
-STABLE_IMAGES: Final = "dovetail.sh/stable-images"  # with it: <image>=<type>+<type>,…
+MOVES: Final = "dovetail.sh/moves"  # on a Deployment: a memory of the move that is under way, or that failed
+ROLL_OUT: Final = "dovetail.sh/roll-out"  # on a NodeClaim: a memory of what a roll-out wants of its launch
 REGISTRATION_HOOK: Final = "dovetail.sh/registration-hook"  # who must agree before the node counts as registered
 
 SYSTEM_NAMESPACE: Final = "kube-system"  # there is one in every cluster, and nobody can delete it

@@ -5,23 +5,14 @@ termination grace period, written on the claim once and never moved later (LIF-5
 cannot be read is reported and ignored; upstream stops the termination for it.
 """
 
-from dovetail.model.names import FORCED, HELD_LEVELS, TERMINATION_DEADLINE
+from dovetail.model.names import TERMINATION_DEADLINE
 from dovetail.model.nodes import NodeClaim
-from dovetail.model.own.drain_rules import Level
 from dovetail.model.values.time import format_time, time_or_none
-
-
-def is_forced_by_older(claim: NodeClaim) -> bool:
-    """Whether the annotation is no deadline of the node: an older version wrote it to force a drain that was held,
-    and it would end hooks and waits for volumes that nobody meant."""
-    levels = claim.annotations.get(HELD_LEVELS, "").split(",")
-    return Level.FORCE in levels and FORCED not in claim.annotations and TERMINATION_DEADLINE in claim.annotations
 
 
 def written_deadline(claim: NodeClaim) -> float | None:
     """The deadline on the claim; None where it has none or an unreadable one."""
-    text = None if is_forced_by_older(claim) else claim.annotations.get(TERMINATION_DEADLINE)
-    return None if text is None else time_or_none(text)
+    return time_or_none(claim.annotations.get(TERMINATION_DEADLINE, ""))
 
 
 def unreadable_deadline(claim: NodeClaim) -> str | None:

@@ -1,41 +1,17 @@
 """By when is a drain that something holds forced, and through what?
 
-An annotation of its own, because the node's deadline ends everything: pods at the cost of their grace, hooks, waits for
+Remembered apart, because the node's deadline ends everything: pods at the cost of their grace, hooks, waits for
 volumes. Force ends what it was meant for. Pods leave by its deadline, each with its whole grace period; waits for hooks
 and volumes end by it only where it was meant for them.
 """
 
-from dataclasses import dataclass
-from typing import Final
+from dataclasses import dataclass, replace
 
-from dovetail.model import names
 from dovetail.model.nodes import NodeClaim
 from dovetail.model.own.drain_rules import Blocker
-from dovetail.model.values.time import format_time, time_or_none
-from dovetail.termination.deadline import deadline_of, is_forced_by_older, tighter
+from dovetail.termination.deadline import tighter
+from dovetail.termination.held import Forced, Held, held_of
 from dovetail.termination.ladder import DrainHold, began_at
-
-FIRST_EVICTION: Final = "FirstEviction"  # beside the blockers in the annotation
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Forced:
-    """`deadline`: by when its pods have been deleted and have had their grace. `through`: what was meant.
-    `first_eviction`: the hooks that hold that were meant, because they held it, and not those of the instance's end."""
-
-    deadline: float
-    through: frozenset[Blocker] = frozenset()
-    first_eviction: bool = False
-
-    @property
-    def words(self) -> str:
-        """By when, and what is waited for all the same."""
-        reach = reach_words(self.through, first_eviction=self.first_eviction)
-        return f"all pods will be deleted by {format_time(self.deadline)}, {reach}"
-
-    def ends_hooks(self, prefix: str) -> bool:
-        """Whether hooks of that kind are not waited for any longer once its deadline has passed."""
-        return Blocker.HOOK_WAITS in self.through or (self.first_eviction and prefix == names.PRE_DRAIN_HOOK)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,56 +38,23 @@ def forced_for(hold: DrainHold | None, deadline: float, through: frozenset[Block
     return Forced(deadline=deadline, through=meant, first_eviction=narrow)
 
 
-def reach_words(through: frozenset[Blocker], *, first_eviction: bool = False) -> str:
-    """How far a force reaches that is meant for these."""
-    hooks = "hooks of the instance's end" if first_eviction else "hooks"
-    named = {Blocker.HOOK_WAITS: hooks, Blocker.VOLUMES_ATTACHED: "attached volumes"}
-    waits = " and ".join(words for blocker, words in named.items() if blocker not in through)
-    ends = " and ".join(words for blocker, words in named.items() if blocker in through)
-    said = [f"{waits} are waited for"] if waits else []
-    said += [f"{ends} are not waited for any longer"] if ends else []
-    return "; ".join(["each with its own grace period", *said])
-
-
 def forced_of(claim: NodeClaim) -> Forced | None:
-    """What is written on the claim; None where nothing is that can be read, or where it tells of an earlier departure.
-
-    An older version wrote the node's deadline: that forces the pods, and nothing that comes after them."""
-    written = claim.annotations.get(names.FORCED, "")
-    if is_forced_by_older(claim):
-        written = f"@{claim.annotations[names.TERMINATION_DEADLINE]}"
-    kinds, _, text = written.partition("@")
-    moment, began = time_or_none(text), began_at(claim)
-    if moment is None or began is None or moment < began:
-        return None
-    found = kinds.split(",")
-    through = frozenset(each for each in Blocker if each in found)
-    return Forced(deadline=moment, through=through, first_eviction=FIRST_EVICTION in found)
+    """What is written on the claim; None where nothing is that can be read, or where it tells of an earlier
+    departure."""
+    forced, began = held_of(claim).forced, began_at(claim)
+    return forced if forced is not None and began is not None and forced.deadline >= began else None
 
 
-def with_forced(claim: NodeClaim, forced: Forced) -> dict[str, str | None]:
-    """The annotations that force it as well as before: what was meant stays so, and an earlier deadline."""
+def with_forced(claim: NodeClaim, forced: Forced) -> Held:
+    """What is remembered once it is forced as well as before: what was meant stays so, and an earlier deadline."""
     known = forced_of(claim)
-    through = forced.through | known.through if known is not None else forced.through
-    deadline = forced.deadline if known is None else min(forced.deadline, known.deadline)
-    first_eviction = forced.first_eviction or (known is not None and known.first_eviction)
-    written = ",".join([each for each in Blocker if each in through] + [FIRST_EVICTION] * first_eviction)
-    return {names.FORCED: f"{written}@{format_time(deadline)}", **_without_older(claim)}
-
-
-def renewed(claim: NodeClaim) -> dict[str, str | None]:
-    """The annotations that say what an older version wrote as the node's deadline; empty where it wrote nothing. Once a
-    clock starts anew, nothing else would tell the two apart."""
-    if not is_forced_by_older(claim):
-        return {}
-    return {names.FORCED: f"@{claim.annotations[names.TERMINATION_DEADLINE]}", **_without_older(claim)}
-
-
-def _without_older(claim: NodeClaim) -> dict[str, str | None]:
-    if not is_forced_by_older(claim):
-        return {}
-    deadline = deadline_of(claim)
-    return {names.TERMINATION_DEADLINE: None if deadline is None else format_time(deadline)}
+    if known is not None:
+        forced = Forced(
+            deadline=min(forced.deadline, known.deadline),
+            through=forced.through | known.through,
+            first_eviction=forced.first_eviction or known.first_eviction,
+        )
+    return replace(held_of(claim), forced=forced)
 
 
 def deadline_of_volumes(claim: NodeClaim, deadline: float | None) -> float | None:

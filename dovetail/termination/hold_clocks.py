@@ -1,43 +1,19 @@
 """Since when has each kind of blocker held a drain?
 
 Each has a clock of its own on the NodeClaim, which stands still while its blocker is away: an annotation that is put on
-a pod and taken off again begins nothing anew. `dovetail.sh/held-since` names the first of those that are there, and is
-all that an older version reads and writes; `dovetail.sh/held-clocks` has all, once one of them is not that one.
+a pod and taken off again begins nothing anew.
 """
 
 import math
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from dovetail.model import names
 from dovetail.model.nodes import NodeClaim
 from dovetail.model.own.drain_rules import Blocker, Level
-from dovetail.model.values.time import format_time, time_or_none
+from dovetail.termination.held import HeldSince, held_of
 
 HELD_AFTER: Final = 60.0  # seconds for which a blocker must have been there, or away, before its clock knows
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HeldSince:
-    """What holds the drain, since when, what has been said of that, and how long a person has asked to wait. `left`:
-    since when the blocker is away."""
-
-    blocker: Blocker
-    since: float
-    levels: frozenset[Level] = frozenset()
-    waits_until: float = 0.0
-    left: float | None = None
-
-    @property
-    def asks(self) -> bool:
-        """Whether a person is asked, and has not answered."""
-        return Level.ASK in self.levels and Level.FORCE not in self.levels
-
-    @property
-    def _text(self) -> str:
-        left = "" if self.left is None else format_time(self.left)
-        return f"{self.blocker}@{format_time(self.since)}@{'+'.join(_in_order(self.levels))}@{left}"
 
 
 Clocks = Mapping[Blocker, HeldSince]
@@ -61,36 +37,16 @@ class Sightings:
 
 
 def clock_of(claim: NodeClaim, began: float | None) -> HeldSince | None:
-    """The clock of the first blocker; None where there is none that can be read, or where it tells of an earlier
-    time."""
-    levels = claim.annotations.get(names.HELD_LEVELS, "").replace(",", "+")
-    return _read(f"{claim.annotations.get(names.HELD_SINCE, '')}@{levels}", claim, began)
+    """The clock of the first blocker that is there, or else of the last that was; None where there is none, or where it
+    tells of an earlier time."""
+    clocks = clocks_of(claim, began)
+    there = (clocks[each] for each in Blocker if each in clocks and clocks[each].left is None)
+    return next(there, None) or max(clocks.values(), key=lambda each: each.left or 0.0, default=None)
 
 
 def clocks_of(claim: NodeClaim, began: float | None) -> dict[Blocker, HeldSince]:
-    """All clocks. That of the first is as an older version may have written it meanwhile."""
-    texts = claim.annotations.get(names.HELD_CLOCKS, "").split(",")
-    found = {clock.blocker: clock for text in texts if (clock := _read(text, claim, began)) is not None}
-    first = clock_of(claim, began)
-    if first is not None:
-        noted = found.get(first.blocker)
-        is_same = noted is not None and noted.since == first.since
-        found[first.blocker] = replace(first, left=noted.left) if noted is not None and is_same else first
-    return found
-
-
-def _read(text: str, claim: NodeClaim, began: float | None) -> HeldSince | None:
-    kind, moment, levels, left = (text.split("@") + [""] * 4)[:4]
-    since, blocker = time_or_none(moment), next((each for each in Blocker if each == kind), None)
-    if blocker is None or since is None or began is None or since < began:
-        return None
-    said = frozenset(level for level in Level if level in levels.split("+"))
-    return HeldSince(blocker=blocker, since=since, levels=said, waits_until=waits_until(claim), left=time_or_none(left))
-
-
-def waits_until(claim: NodeClaim) -> float:
-    """Until when a person has asked to wait."""
-    return time_or_none(claim.annotations.get(names.HELD_WAIT, "")) or 0.0
+    """All clocks of this departure."""
+    return {each.blocker: each for each in held_of(claim).clocks if began is not None and each.since >= began}
 
 
 def settled(clocks: Clocks, seen: Sightings, began: float, now: float) -> dict[Blocker, HeldSince]:
@@ -133,21 +89,3 @@ def _without_pause(clocks: Clocks, seen: Sightings, now: float) -> dict[Blocker,
 def with_level(clocks: Clocks, blocker: Blocker, level: Level) -> dict[Blocker, HeldSince]:
     """The clocks once that has been said of this blocker."""
     return {**clocks, blocker: replace(clocks[blocker], levels=clocks[blocker].levels | {level})}
-
-
-def written(clocks: Clocks) -> dict[str, str | None]:
-    """The annotations that say it."""
-    there = [clocks[each] for each in Blocker if each in clocks and clocks[each].left is None]
-    first = there[0] if there else max(clocks.values(), key=lambda each: each.left or 0.0, default=None)
-    if first is None:
-        return dict.fromkeys((names.HELD_SINCE, names.HELD_LEVELS, names.HELD_CLOCKS))
-    is_all = len(clocks) == 1 and first.left is None
-    return {
-        names.HELD_SINCE: f"{first.blocker}@{format_time(first.since)}",
-        names.HELD_LEVELS: ",".join(_in_order(first.levels)) or None,
-        names.HELD_CLOCKS: None if is_all else ",".join(each._text for each in clocks.values()),
-    }
-
-
-def _in_order(levels: Iterable[Level]) -> list[Level]:
-    return sorted(levels, key=list(Level).index)

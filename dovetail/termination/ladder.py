@@ -18,8 +18,7 @@ from dovetail.model.pods import Pod
 from dovetail.model.reasons.endings import ended_of
 from dovetail.model.values.durations import DurationError, parse_seconds
 from dovetail.model.values.time import format_time
-from dovetail.termination.deadline import is_forced_by_older
-from dovetail.termination.hold_clocks import HeldSince
+from dovetail.termination.held import HeldSince
 
 LONGEST_WAIT: Final = 30 * 86_400.0
 LONGEST_FORCE: Final = 3600.0  # from a force until nothing is put off any longer for the grace of a pod
@@ -61,10 +60,7 @@ def asked_about(clock: HeldSince | None) -> frozenset[Blocker]:
 def without_hold(claim: NodeClaim) -> dict[str, str | None]:
     """The annotations without what was said of its drain, where it stays. What forces it would else take the pods of
     its next disruption at once."""
-    found: dict[str, str | None] = {key: None for key in names.HOLD_ANNOTATIONS if key in claim.annotations}
-    if claim.deleting_since is None and is_forced_by_older(claim):
-        found[names.TERMINATION_DEADLINE] = None
-    return found
+    return {key: None for key in names.HOLD_ANNOTATIONS if key in claim.annotations}
 
 
 def steps(rules: Sequence[DrainRules], hold: DrainHold) -> tuple[tuple[float, Level], ...]:
@@ -129,11 +125,13 @@ def _all_there(hold: DrainHold) -> frozenset[Blocker]:
     return hold.blockers | ({Blocker.DO_NOT_DISRUPT} if hold.protected else frozenset())
 
 
-def coming(clock: HeldSince, ladder: Iterable[tuple[float, Level]]) -> Iterator[tuple[float, Level]]:
+def coming(
+    clock: HeldSince, ladder: Iterable[tuple[float, Level]], waits_until: float
+) -> Iterator[tuple[float, Level]]:
     """What has not been said yet, with its moment."""
     for after, level in ladder:
         if level not in clock.levels:
-            yield max(clock.since + after, clock.waits_until), level
+            yield max(clock.since + after, waits_until), level
 
 
 def forced_deadline(pods: Iterable[Pod], now: float) -> float:
@@ -196,10 +194,10 @@ def drain_reason(claim: NodeClaim) -> str:
     return ended_of(claim, lambda _: True).because
 
 
-def ladder_words(clock: HeldSince, ladder: Sequence[tuple[float, Level]]) -> str:
+def ladder_words(clock: HeldSince, ladder: Sequence[tuple[float, Level]], waits_until: float) -> str:
     """What holds it, since when, and what comes next, for people."""
     words = f"held by {clock.blocker.words} since {format_time(clock.since)}"
-    following = next(coming(clock, ladder), None)
+    following = next(coming(clock, ladder, waits_until), None)
     if clock.asks:
         words += ", and waits for `dovetail decide`"
     if following is None or Level.FORCE in clock.levels:

@@ -15,10 +15,12 @@ from dovetail.messages.requests import MarkRequest, UnmarkRequest
 from dovetail.messages.subjects import ClaimRef
 from dovetail.model import names
 from dovetail.model.nodes import Condition, Node
+from dovetail.model.own.drain_rules import Blocker, Level
 from dovetail.model.reasons.disruption_reasons import DisruptionReason
 from dovetail.ports.failures import Forbidden
 from dovetail.termination.leaving import EXCLUDE_LABEL, leaving_labels, leaving_taints
 from testing.fakes import FakeNodes, World, mark_ports
+from testing.holds import held
 from tests.activities.test_draining import Stage, new_stage
 from tests.lifecycle.objects import a_joined_claim, a_joined_node, a_pod, target_of
 
@@ -162,16 +164,15 @@ async def test_what_cannot_be_said_holds_up_neither_a_mark_nor_an_undo_nor_a_dra
     assert "Node node-1 does not say MaintenancePlanned=True" in caplog.text
 
 
-async def test_what_was_said_of_a_held_drain_goes_with_the_mark_and_so_does_the_deadline_that_it_fixed() -> None:
+async def test_what_was_said_of_a_held_drain_goes_with_the_mark_and_the_deadline_of_the_node_stays() -> None:
     """TRM-49. The pods of the node's next disruption would else be deleted at once."""
     world, deadline = World(), {names.TERMINATION_DEADLINE: "2030-01-01T00:00:00Z"}
-    since = {names.HELD_SINCE: "PdbBlocks@2030-01-01T00:00:00Z", names.DECISION: "force"}
-    for levels, left in (("Notify,Ask,Force", {}), ("Notify", deadline)):
+    for levels in (tuple(Level), (Level.NOTIFY,)):
         world.put(a_joined_claim(), a_joined_node())
         await mark(world, FakeNodes(world))
         claim = world.claims["pool-1"]
-        said = {**since, **deadline, names.HELD_LEVELS: levels}
+        said = {**held(1.9e9, Blocker.PDB_BLOCKS, *levels), **deadline, names.DECISION: "force"}
         world.put(replace(claim, annotations={**claim.annotations, **said}))
         await unmark(world, FakeNodes(world))
 
-        assert dict(world.claims["pool-1"].annotations) == left
+        assert dict(world.claims["pool-1"].annotations) == deadline

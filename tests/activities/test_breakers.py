@@ -17,6 +17,7 @@ from dovetail.model import names
 from dovetail.model.own.breaker_rules import BreakerRule
 from dovetail.model.own.policies import Policy, TimeRules
 from dovetail.model.own.rollouts import Rollout, RolloutState, RolloutStatus, RolloutStep
+from dovetail.model.own.stable_images import Pin, pinned
 from dovetail.model.snapshot import Snapshot
 from dovetail.ports.failures import Conflict
 from dovetail.rules.brake.breakers import Breaker, Happened, breaker_of, with_breaker
@@ -99,7 +100,7 @@ class Rules:
 async def give_back(pools: Pools, plan: str, rules: Rules = Rules()) -> None:
     """The step, by as many workers as it takes; each knows what stands in the cluster and nothing else."""
     claim = replace(
-        a_joined_claim("new", annotations={names.PLAN: f"{plan}/0", names.TARGET: "image-2"}),
+        a_joined_claim("new", annotations={names.PLAN: f"{plan}/0", **pinned(Pin(target="image-2"))}),
         labels={names.NODE_POOL: "pool"},
         provider_id="aws:///zone/i-9",
         conditions=(),

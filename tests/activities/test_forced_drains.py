@@ -15,8 +15,10 @@ from dovetail.model.pods import Pod
 from dovetail.model.values.time import format_time
 from dovetail.ports.failures import Failure, NotReadable
 from dovetail.termination.evictions import SYSTEM_PRIORITY
+from dovetail.termination.forced import forced_of
 from dovetail.termination.leaving import LEAVING_TAINT
 from testing.fakes import FakeNotices, FakePods
+from testing.holds import forced_by, held
 from tests.activities.test_draining import START, attached
 from tests.activities.test_holds import (
     FORCED,
@@ -25,7 +27,6 @@ from tests.activities.test_holds import (
     Stage,
     a_pdb,
     new_stage,
-    since,
 )
 from tests.activities.test_moving import Controller
 from tests.lifecycle.objects import a_pod, is_now
@@ -130,7 +131,7 @@ async def test_a_force_that_is_asked_for_because_of_a_hook_is_meant_for_it() -> 
 async def test_an_answer_about_a_pod_does_not_end_a_wait_for_a_hook_that_has_begun_since() -> None:
     """TRM-50. The pods left in the very moment of the answer, and the backup of the instance begins."""
     stage = a_stage(ASKS)
-    stage.write({PRE_TERMINATE: "backup-team", names.HELD_SINCE: since(START + 1.0), names.DECISION: "force"})
+    stage.write({PRE_TERMINATE: "backup-team", **held(START + 1.0), names.DECISION: "force"})
     stage.world.at(START + 1800.0, lambda: stage.write({PRE_TERMINATE: None}))
 
     assert "is gone" in await stage.through(lambda: stage.terminate().terminate_instance)
@@ -286,8 +287,7 @@ async def test_a_worker_that_was_away_takes_no_second_of_a_pods_grace() -> None:
     stage = a_stage(forcing(PDB))
     stage.world.put(a_pod("db-0", grace_seconds=600))
     stage.pods.answers["uid-db-0"] = "blocked"
-    stage.write({names.HELD_SINCE: since(START + 1.0), names.HELD_LEVELS: "Force"})
-    stage.write({names.FORCED: f"PdbBlocks@{format_time(START + 60.0)}"})
+    stage.write(held(START + 1.0, PDB, Level.FORCE, forced=forced_by(START + 60.0, PDB)))
     stage.world.clock = START + FORCED
 
     assert await stage.drained() == "drained, volumes are off"
@@ -334,23 +334,8 @@ async def test_a_drain_is_not_forced_where_a_pod_cannot_be_read_or_asks_to_stay(
 
     assert await stage.drained() == ""
 
-    assert names.FORCED not in stage.claim().annotations and forces(stage) == []
+    assert forced_of(stage.claim()) is None and forces(stage) == []
     assert (names.DECISION in stage.claim().annotations) is (rules == (ASKS,) and isinstance(live, Failure))
-
-
-@pytest.mark.parametrize("grace", [None, 30 * 86_400.0])
-async def test_what_an_older_version_forced_ends_no_wait_for_hooks_and_volumes(grace: float | None) -> None:
-    """TRM-49. It wrote the node's deadline, which meant all of them; the node's own is that of its grace."""
-    stage = a_stage(forcing(PDB))
-    stage.world.put(replace(stage.claim(), termination_grace=grace))
-    stage.write({names.HELD_SINCE: since(START + 1.0), names.HELD_LEVELS: "Notify,Force"})
-    stage.write({names.TERMINATION_DEADLINE: format_time(START + 60.0)})
-
-    over = await departed(stage)
-
-    assert reached(over) == (False, False)
-    assert [(name, grace) for name, grace, _ in forces(stage)] == [("web-1", 30)]
-    assert over["pods"] <= START + 120.0
 
 
 async def test_the_deadline_of_the_node_ends_everything_also_where_its_drain_is_forced() -> None:
@@ -492,7 +477,7 @@ async def test_who_asks_to_wait_is_told_that_a_force_goes_on() -> None:
 async def test_an_answer_that_comes_before_the_wait_for_a_hook_has_its_clock_is_refused_in_words() -> None:
     """TRM-50. The pods have left since the question, and `dovetail decide` has promised an Event."""
     stage = a_stage(ASKS, ends=START + 900.0)
-    stage.write({PRE_TERMINATE: "backup-team", names.HELD_SINCE: f"PdbBlocks@{format_time(START + 1.0)}"})
+    stage.write({PRE_TERMINATE: "backup-team", **held(START + 1.0)})
     emptied = is_now(names.DRAINED, changed=START + 400.0)
     others = [each for each in stage.claim().conditions if each.type != names.DRAINED]
     stage.world.put(replace(stage.claim(), conditions=(*others, emptied)))

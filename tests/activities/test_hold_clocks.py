@@ -10,7 +10,7 @@ from dovetail.activities.termination import drain_requests
 from dovetail.model import names
 from dovetail.model.own.drain_rules import Blocker, DrainRules, Escalation, HookRules, Level
 from dovetail.model.own.pauses import Activity, Pause
-from dovetail.model.values.time import format_time
+from testing.holds import held
 from tests.activities.test_draining import START
 from tests.activities.test_holds import (
     ASKED,
@@ -23,9 +23,7 @@ from tests.activities.test_holds import (
     Stage,
     a_hook,
     a_pdb,
-    clock_in,
     new_stage,
-    since,
 )
 from tests.lifecycle.objects import a_pod
 
@@ -130,34 +128,19 @@ async def test_a_pause_stops_the_clocks_for_as_long_as_it_lasts(hold: Callable[[
     assert stage.said("DrainHeld")[0] == "Node" and stage.said("DrainAsks") == ["Node"]
 
 
-async def test_an_older_version_reads_what_is_written_and_what_it_writes_counts() -> None:
-    """TRM-48. It knows one clock alone, writes that anew with each change, and keeps the other annotation as it is."""
-    stage = toggled(protected, 600.0, 120.0)
-    levels = Levels(stage)
-    levels.watch()
-    older = {names.HELD_SINCE: since(START + 700.0, Blocker.DO_NOT_DISRUPT), names.HELD_LEVELS: None}
-    stage.world.at(START + 701.0, lambda: stage.write(older))
-
-    assert await stage.drained() == "drained, volumes are off"
-
-    read = [clock_in(text) for text in levels.clocks]
-    assert {kind for kind, _ in read} == {Blocker.PDB_BLOCKS, Blocker.DO_NOT_DISRUPT}
-    assert all(began >= START for _, began in read)
-    assert levels.came["Force"] <= START + FORCED / 0.8 + 900.0
-
-
 @pytest.mark.parametrize(
     "written",
     [
-        "PdbBlocks@yesterday@Notify@,?,@@@,Nothing@2023-11-14T22:13:20Z@@",
-        f"PdbBlocks@{format_time(START - 86_400.0)}@Notify+Ask+Force@{format_time(START - 80_000.0)}",
+        '{"v":1,"entries":[{"clocks":[{"blocker":"PdbBlocks","since":"yesterday"}]}]}',
+        '{"v":1,"entries":[{"clocks":[{"blocker":"Nothing","since":"2023-11-14T22:13:20Z"}]}]}',
+        held(START - 86_400.0, Blocker.PDB_BLOCKS, *Level)[names.HELD],
     ],
 )
 async def test_a_clock_that_cannot_be_read_or_is_of_an_earlier_departure_begins_anew(written: str) -> None:
     """TRM-48."""
     stage = new_stage()
     a_pdb(stage)
-    stage.write({names.HELD_CLOCKS: written})
+    stage.write({names.HELD: written})
     levels = Levels(stage)
     levels.watch()
 

@@ -1,6 +1,6 @@
 """What holds a drain is waited for, said, asked about and at last forced, each once and at its time, over kills."""
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -28,10 +28,12 @@ from dovetail.model.own.drain_rules import Blocker, DrainRules, Escalation, Hook
 from dovetail.model.own.pauses import Activity, Pause
 from dovetail.model.pods import Pod
 from dovetail.model.snapshot import Snapshot
-from dovetail.model.values.time import format_time, time_or_none
+from dovetail.model.values.time import format_time
 from dovetail.ports.failures import Forbidden, NotReadable, NotSeenYet, Postponed
 from dovetail.ports.objects import MetadataChange
 from dovetail.ports.view import PauseLookups
+from dovetail.termination.forced import forced_of
+from dovetail.termination.hold_clocks import clock_of
 from dovetail.termination.ladder import DrainHold
 from testing.fakes import (
     FakeClaims,
@@ -46,6 +48,7 @@ from testing.fakes import (
     drain_ports,
     unlimited,
 )
+from testing.holds import held, levels_of
 from tests.activities.test_departing import an_instance
 from tests.activities.test_draining import DEPARTURE, DRAINING, START, attached
 from tests.lifecycle.objects import a_joined_claim, a_joined_node, a_pod, is_now
@@ -167,7 +170,7 @@ class Stage:
     def claim(self) -> NodeClaim:
         return self.world.claims["pool-1"]
 
-    def write(self, annotations: dict[str, str | None]) -> None:
+    def write(self, annotations: Mapping[str, str | None]) -> None:
         claim = self.claim()
         merged = {**claim.annotations, **annotations}
         self.world.put(replace(claim, annotations={k: v for k, v in merged.items() if v is not None}))
@@ -176,13 +179,14 @@ class Stage:
         return [notice.kind for notice in self.world.notices if notice.reason == reason]
 
     def clock(self) -> tuple[str, float]:
-        return clock_in(self.claim().annotations[names.HELD_SINCE])
+        return clock_of_the(self.claim())
 
 
-def clock_in(text: str) -> tuple[str, float]:
+def clock_of_the(claim: NodeClaim) -> tuple[str, float]:
     """What holds the node, and since when."""
-    kind, _, since = text.partition("@")
-    return kind, time_or_none(since) or 0.0
+    clock = clock_of(claim, 0.0)
+    assert clock is not None
+    return clock.blocker, clock.since
 
 
 @dataclass(slots=True)
@@ -191,15 +195,14 @@ class Levels:
 
     stage: Stage
     came: dict[str, float] = field(default_factory=dict)
-    clocks: set[str] = field(default_factory=set)  # what has held the node since when, as the claim said
+    clocks: set[tuple[str, float]] = field(default_factory=set)  # what has held the node since when, as the claim said
 
     def watch(self) -> None:
         def look() -> None:
             claim = self.stage.world.claims.get("pool-1")
-            self.clocks |= (
-                {claim.annotations[names.HELD_SINCE]} if claim and names.HELD_SINCE in claim.annotations else set()
-            )
-            for level in (claim.annotations.get(names.HELD_LEVELS, "") if claim else "").split(","):
+            if claim and clock_of(claim, 0.0) is not None:
+                self.clocks.add(clock_of_the(claim))
+            for level in levels_of(claim) if claim else ():
                 self.came.setdefault(level, self.stage.world.clock)
             self.stage.world.at(self.stage.world.clock + 1.0, look)
 
@@ -240,16 +243,16 @@ async def test_every_blocker_reaches_each_level_once_at_its_time_over_kills_and_
             holds, memory = stage.holds(), HoldMemory()
         held = LeavingClaim(claim=stage.claim(), began=START, nodes=(world.nodes["node-1"],), hold=hold)
         await holds.look(held, memory)
-        for level in stage.claim().annotations.get(names.HELD_LEVELS, "").split(","):
+        for level in levels_of(stage.claim()):
             came.setdefault(level, world.clock)
         looks += 1
         await world.pause(5.0)
 
     kind, since = stage.clock()
     assert (kind, since) == (blocker, START)
-    assert {level for level in came if level} == set(Level)
-    for level, moment in the_times(since).items():
-        assert moment <= came[level] <= moment + NEARLY
+    assert came.keys() == set(Level)
+    for each, moment in the_times(since).items():
+        assert moment <= came[each] <= moment + NEARLY
     assert (stage.said("DrainHeld"), stage.said("DrainAsks")) == (["Node", "Pod", "ReplicaSet"], ["Node"])
     assert stage.said("DrainForced") == ["Node"]
     assert len([line for line in world.ledger if line == "patch claim pool-1"]) == 4
@@ -282,7 +285,7 @@ async def test_volumes_that_stay_attached_are_forced_only_where_the_policy_names
     other.rules.rules = (DrainRules(escalation=(Escalation(after=FORCED, do=Level.FORCE),)),)
     other.world.attachments["a"] = attached()
     assert await other.through(lambda: other.detach().await_detached) == ""
-    assert names.FORCED not in other.claim().annotations
+    assert forced_of(other.claim()) is None
 
 
 async def test_a_protected_pod_is_never_forced_by_a_word_that_does_not_name_it(stage: Stage) -> None:
@@ -295,7 +298,7 @@ async def test_a_protected_pod_is_never_forced_by_a_word_that_does_not_name_it(s
     stage.world.put(a_pod("job", do_not_disrupt="true", priority=2 * 10**9))  # of a tier that is not asked yet
 
     assert await stage.drained() == ""
-    assert names.FORCED not in stage.claim().annotations
+    assert forced_of(stage.claim()) is None
     assert not [line for line in stage.world.ledger if line.startswith("force")]
 
 
@@ -313,7 +316,7 @@ async def test_a_policy_that_cannot_be_seen_forces_nothing(stage: Stage) -> None
     stage.rules.failure = NotSeenYet("cluster view", "the watch is broken")
 
     assert await stage.drained() == ""
-    assert names.HELD_SINCE not in stage.claim().annotations
+    assert names.HELD not in stage.claim().annotations
 
 
 async def test_a_hook_holds_the_first_eviction_and_the_drain_goes_on_when_its_owner_is_back(stage: Stage) -> None:
@@ -532,7 +535,8 @@ async def test_another_kind_of_blocker_starts_the_clock_anew(stage: Stage) -> No
 
     kind, since = stage.clock()
     assert kind == Blocker.DO_NOT_DISRUPT and moment <= since <= moment + 10
-    assert stage.claim().annotations[names.HELD_LEVELS] == "Notify"
+    first = clock_of(stage.claim(), 0.0)
+    assert first is not None and first.levels == {Level.NOTIFY}
 
 
 async def test_while_a_person_has_paused_drains_the_ladder_stands(stage: Stage) -> None:
@@ -542,7 +546,7 @@ async def test_while_a_person_has_paused_drains_the_ladder_stands(stage: Stage) 
     stage.ends = START + 4000.0
 
     await stage.drained()
-    assert names.HELD_LEVELS not in stage.claim().annotations
+    assert levels_of(stage.claim()) == set()
 
 
 async def decided(stage: Stage, decision: str, moment: float = START + 400.0) -> None:
@@ -580,7 +584,7 @@ async def test_a_person_does_not_force_a_pod_that_asks_not_to_be_disrupted(stage
     stage.ends = START + 900.0
     await decided(stage, "force")
 
-    assert names.FORCED not in stage.claim().annotations
+    assert forced_of(stage.claim()) is None
     assert names.DECISION not in stage.claim().annotations and "DecisionRefused" in stage.world.said()
 
 
@@ -607,7 +611,7 @@ async def test_a_cancel_is_too_late_after_the_delete(stage: Stage) -> None:
 
 async def test_a_cancel_goes_the_way_of_every_cancel_before_the_delete(stage: Stage) -> None:
     """TRM-50."""
-    stage.world.put(replace(stage.claim(), deleting_since=None, annotations={names.HELD_SINCE: since(START + 5)}))
+    stage.world.put(replace(stage.claim(), deleting_since=None, annotations=held(START + 5)))
     stage.write({names.DECISION: "cancel", names.DECISION_BY: "maria"})
     await stage.holds().look(LeavingClaim(claim=stage.claim(), began=START), HoldMemory())
 
@@ -631,22 +635,18 @@ async def test_an_answer_from_before_the_question_answers_nothing(stage: Stage) 
     stage.ends = START + 900.0
 
     await stage.drained()
-    assert names.FORCED not in stage.claim().annotations
+    assert forced_of(stage.claim()) is None
     assert names.DECISION not in stage.claim().annotations
-
-
-def since(moment: float, blocker: Blocker = Blocker.PDB_BLOCKS) -> str:
-    return f"{blocker}@{format_time(moment)}"
 
 
 async def test_a_clock_of_an_earlier_departure_counts_for_nothing(stage: Stage) -> None:
     """TRM-48. A disruption was called off a week ago, or somebody wrote it."""
     a_pdb(stage)
-    stage.write({names.HELD_SINCE: since(START - 86_400.0), names.HELD_LEVELS: "Notify"})
+    stage.write(held(START - 86_400.0, Blocker.PDB_BLOCKS, Level.NOTIFY))
     stage.ends = START + 200.0
 
     await stage.drained()
-    assert stage.clock()[1] >= START and names.HELD_LEVELS not in stage.claim().annotations
+    assert stage.clock()[1] >= START and levels_of(stage.claim()) == set()
 
 
 async def test_a_drain_goes_on_where_its_clock_cannot_be_written(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -706,7 +706,7 @@ async def test_the_ladder_of_the_guide_is_as_it_is_told() -> None:
         if minute % 180 == 90:
             holds, memory = stage.holds(), HoldMemory()
         await holds.look(LeavingClaim(claim=stage.claim(), began=START, hold=of(a_pod())), memory)
-        for level in stage.claim().annotations.get(names.HELD_LEVELS, "").split(","):
+        for level in levels_of(stage.claim()):
             came.setdefault(level, stage.world.clock - START)
         await stage.world.pause(60.0)
 

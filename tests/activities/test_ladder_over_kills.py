@@ -14,8 +14,8 @@ import pytest
 from dovetail.activities.termination.eviction_pace import EvictionPace
 from dovetail.activities.termination.mover import Mover
 from dovetail.model.nodes import NodeClaim
+from dovetail.model.objects.workloads import Begun
 from dovetail.model.own.drain_rules import Blocker
-from dovetail.model.places.move_changes import read_begun
 from dovetail.ports.failures import Unreachable
 from dovetail.ports.objects import MetadataChange
 from testing.fakes import FakeClaims, FakeNotices, World
@@ -29,7 +29,6 @@ from tests.activities.test_holds import (
     a_hook,
     a_pdb,
     a_protected_pod,
-    clock_in,
     new_stage,
     the_times,
 )
@@ -96,7 +95,7 @@ def a_held_move(stage: Stage, **fields: Any) -> None:
 
 def a_note_of_no_move(stage: Stage) -> None:
     """It says that its pod is being moved, at a generation that never comes, and outlasts the pod."""
-    a_held_move(stage, begun=read_begun(f"{NODE}//999999/2023-11-14T22:13:20Z"), paused=True, settled=False)
+    a_held_move(stage, begun=Begun(node=NODE, former="", generation=999999, since=START), paused=True, settled=False)
 
 
 def a_pod_that_ends_slowly(stage: Stage) -> None:
@@ -172,8 +171,7 @@ async def test_each_level_comes_once_at_its_time_however_often_workers_are_kille
 
     assert ending in await run(stage)
 
-    [clock] = levels.clocks
-    kind, since = clock_in(clock)
+    [(kind, since)] = levels.clocks
     assert kind == blocker and START <= since <= START + 10.0
     assert len(stage.killed) > KILLS / 2
     for level, moment in the_times(since).items():

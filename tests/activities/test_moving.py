@@ -15,9 +15,9 @@ from dovetail.messages.outcomes import DrainOutcome
 from dovetail.messages.requests import UnmarkRequest
 from dovetail.messages.subjects import ClaimRef
 from dovetail.model import names
-from dovetail.model.objects.workloads import Deployment, Namespace, RollOut
+from dovetail.model.objects.workloads import Begun, Deployment, Namespace, RollOut
 from dovetail.model.own.pauses import Activity, Pause
-from dovetail.model.places.move_changes import MoveChange, read_begun, read_failed
+from dovetail.model.places.move_changes import MoveChange, read_move
 from dovetail.model.places.moved_pods import OfSnapshot
 from dovetail.model.places.moves import Moves
 from dovetail.model.pods import Pod
@@ -88,11 +88,8 @@ class Controller:
         if deployment.resource_version != str(self.version):
             raise Conflict("Deployment/ledger", "the object has been modified")
         self.changes.append(change)
-        fields: dict[str, Any] = {}
-        for key, text in change.annotations.items():
-            fields |= {"begun": read_begun(text or "")} if key == names.MOVE_FOR else {}
-            fields |= {"failed": read_failed(text or "")} if key == names.MOVE_FAILED else {}
-        self.now_is(**fields)
+        move = read_move(change.annotations[names.MOVES] or "")
+        self.now_is(begun=move.begun, failed=move.failed)
         if change.template is not None:
             value = change.template[names.MOVED] or ""
             self.now_is(moved=value, generation=self.roll_out.generation + 1, settled=False)
@@ -201,7 +198,7 @@ async def test_a_worker_that_comes_back_goes_on_where_another_stopped(stage: Sta
 @pytest.mark.parametrize("leaves", [None, 60.0])
 async def test_a_note_alone_keeps_no_node(stage: Stage, leaves: float | None) -> None:
     """TRM-41. Anybody may write one on a Deployment of their own, whether or not a pod of it was ever there."""
-    note = read_begun(f"{NODE}//999999/2026-11-29T04:00:00Z")
+    note = Begun(node=NODE, former="", generation=999999, since=START)
     stage.controller.now_is(begun=note, paused=True, settled=False)
     stage.world.at(START + 900.0, lambda: stage.controller.now_is(begun=None))
     if leaves is None:

@@ -20,7 +20,7 @@ from dovetail.model.nodes import Condition
 from dovetail.model.objects.workloads import Namespace
 from dovetail.model.own.policies import Expiry, Policy, TimeRules
 from dovetail.model.own.rollouts import Rollout, RolloutState, RolloutStatus
-from dovetail.model.own.stable_images import StableImage, StableImages
+from dovetail.model.own.stable_images import Pin, StableImage, StableImages, pin_of
 from dovetail.model.pools import Budget, DisruptionPolicy, NodePool
 from dovetail.model.snapshot import Snapshot
 from dovetail.ports.failures import Forbidden
@@ -263,8 +263,8 @@ async def test_a_claim_says_that_it_takes_an_image_of_before(
     await ActivityEnvironment().run(step.create_node_claims, request)
 
     (claim,) = world.claims.values()
-    assert claim.annotations.get(names.IMAGE) == image
-    assert claim.annotations.get(names.STABLE_IMAGES) == ("ami-0=m5.large" if image else None)
+    images = (StableImage(id="ami-0", types=("m5.large",)),) if image else ()
+    assert pin_of(claim.annotations) == Pin(how=image or "", images=images)
 
 
 def seen(now: float, *pools: NodePool, **general: str) -> Snapshot:

@@ -20,7 +20,7 @@ from dovetail.model import names, pools
 from dovetail.model.nodes import NodeClassRef
 from dovetail.model.own.policies import Policy, TimeRules
 from dovetail.model.own.rollouts import Intent, Rollout, RolloutPlan, RolloutState, RolloutStatus, RolloutStep
-from dovetail.model.own.stable_images import BACK, StableImage, StableImages
+from dovetail.model.own.stable_images import BACK, Pin, StableImage, StableImages, pin_of, pinned
 from dovetail.model.pools import NodePool
 from dovetail.model.snapshot import Snapshot
 from dovetail.ports.cloud import NodeClassState
@@ -158,15 +158,15 @@ async def test_what_was_decided_on_the_way_back_is_not_made_once_it_goes_forward
 
 async def test_a_replacement_says_which_target_it_is_for_and_which_image_where_the_target_is_refused() -> None:
     for state, image, target in (
-        (RolloutState.REPLACING, None, "ami-1"),
-        (RolloutState.FAILED, BACK, None),
-        (RolloutState.ROLLING_BACK, BACK, None),
+        (RolloutState.REPLACING, "", "ami-1"),
+        (RolloutState.FAILED, BACK, ""),
+        (RolloutState.ROLLING_BACK, BACK, ""),
     ):
         world = World()
         rollout = at(state=state, stable=IMAGES)
         [ref] = (await created(live(world, rollout), world, seen(rollout))).claims
-        made = world.claims[ref.name].annotations
-        assert (made.get(names.IMAGE), made.get(names.TARGET)) == (image, target), state
+        made = pin_of(world.claims[ref.name].annotations)
+        assert (made.how, made.target) == (image, target), state
 
 
 async def test_what_a_roll_out_takes_back_is_marked_and_replaced_by_an_image_of_before_whatever_another_one_says() -> (
@@ -183,8 +183,8 @@ async def test_what_a_roll_out_takes_back_is_marked_and_replaced_by_an_image_of_
 
     made_in = World()
     [ref] = (await created(live(made_in, back, other), made_in, seen(back, other))).claims
-    made = made_in.claims[ref.name].annotations
-    assert (made.get(names.IMAGE), made.get(names.TARGET)) == (BACK, None)
+    made = pin_of(made_in.claims[ref.name].annotations)
+    assert (made.how, made.target) == (BACK, "")
 
 
 @pytest.fixture
@@ -306,7 +306,7 @@ class Makes:
 async def test_another_target_than_that_of_the_step_is_not_launched(target: str, makes: str, kind: str) -> None:
     """The claim goes, and its disruption with it: the roll-out begins anew."""
     world = World()
-    world.put(a_claim(annotations={names.TARGET: target} if target else {}))
+    world.put(a_claim(annotations=pinned(Pin(target=target)) if target else {}))
     known = KnownClaims(FakeLookups(world), FakeClaims(world))
     step = LaunchInstance(known, FakeCloud(world), FakeNotices(world), world.now, Makes(makes))
 

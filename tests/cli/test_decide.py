@@ -6,25 +6,28 @@ import pytest
 
 from dovetail.cli.main import main
 from dovetail.model import names
+from dovetail.model.own.drain_rules import Blocker, Level
 from testbed.simulated_world import SimulatedWorld
+from testing.holds import held
 from tests.cli.test_explain_node import a_managed_node
 from tests.cli.test_pauses import target
 from tests.cli.worlds import CLUSTER, a_ready_pool, a_world
 
 LONG_AGO = "2020-01-01T00:00:00Z"
-HELD = {names.HELD_SINCE: "PdbBlocks@2030-01-01T00:00:00Z"}
+IN_2030 = 1_893_456_000.0
+HELD = held(IN_2030)
 
 
 @pytest.fixture
 def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> SimulatedWorld:
     """Two nodes: one that a disruption has marked and whose drain is held, and one that stays."""
     monkeypatch.setenv("LOGNAME", "alice")
-    held, staying = a_managed_node("n1"), a_managed_node("n2")
-    claim = next(each for each in held if each["kind"] == "NodeClaim")
+    leaving, staying = a_managed_node("n1"), a_managed_node("n2")
+    claim = next(each for each in leaving if each["kind"] == "NodeClaim")
     claim["metadata"]["annotations"] = {**claim["metadata"].get("annotations", {}), **HELD}
     condition = {"type": names.DISRUPTION_REASON, "status": "True", "reason": "Drifted", "lastTransitionTime": LONG_AGO}
     claim["status"]["conditions"] = [*claim["status"].get("conditions", []), condition]
-    return a_world(tmp_path, a_ready_pool(), *held, *staying)
+    return a_world(tmp_path, a_ready_pool(), *leaving, *staying)
 
 
 def typed(world: SimulatedWorld, *words: str) -> int:
@@ -91,21 +94,20 @@ def test_what_nobody_would_answer_is_not_written(
 @pytest.mark.parametrize(
     ("levels", "more", "says"),
     [
-        ({}, [], "about which nobody was asked yet: `force HookWaits` is meant for that"),
-        ({names.HELD_LEVELS: "Ask"}, [], "hooks of the instance's end and attached volumes are waited for"),
-        ({}, ["HookWaits"], "attached volumes are waited for; hooks are not waited for any longer"),
+        ((), [], "about which nobody was asked yet: `force HookWaits` is meant for that"),
+        ((Level.ASK,), [], "hooks of the instance's end and attached volumes are waited for"),
+        ((), ["HookWaits"], "attached volumes are waited for; hooks are not waited for any longer"),
     ],
 )
 def test_a_force_of_a_hook_says_which_hooks_it_is_meant_for(
     world: SimulatedWorld,
     capsys: pytest.CaptureFixture[str],
-    levels: dict[str, str],
+    levels: tuple[Level, ...],
     more: list[str],
     says: str,
 ) -> None:
     """TRM-50. Before anybody was asked about it, an answer is about something else."""
-    annotations = {names.HELD_SINCE: "HookWaits@2030-01-01T00:00:00Z", **levels}
-    world.patch("NodeClaim", "claim-n1", {"metadata": {"annotations": annotations}})
+    world.patch("NodeClaim", "claim-n1", {"metadata": {"annotations": held(IN_2030, Blocker.HOOK_WAITS, *levels)}})
 
     code = typed(world, "claim-n1", "force", *more)
 

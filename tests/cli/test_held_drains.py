@@ -1,6 +1,6 @@
 """What `status`, `explain node` and metrics say of a drain that is held: by what, since when, and what comes next."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -22,6 +22,7 @@ from dovetail.notices.holds import drain_asks
 from dovetail.telemetry.metrics.exposition import measured
 from dovetail.telemetry.metrics.ours.holds import HELP, hold_samples
 from testing.disruption_worlds import HOUR, NOW, a_pair, a_pod, a_pool, a_world, condition
+from testing.holds import forced_by, held
 from testing.time_rules import with_rules
 
 LADDER = DrainRules(
@@ -34,15 +35,19 @@ LADDER = DrainRules(
 POLICY = Policy(name="p", drain=LADDER)
 NONE_OVERDUE = 'dovetail_drift_overdue_nodes{nodepool="a"} 0'
 NOTHING: Mapping[str, str] = {}
+PDB, ASKED = Blocker.PDB_BLOCKS, (Level.NOTIFY, Level.ASK)
 MESH = {f"{names.PRE_DRAIN_HOOK}mesh": "mesh-team"}
 
 
-def held(
-    hours: float, blocker: Blocker = Blocker.PDB_BLOCKS, levels: str = "", more: Mapping[str, str] = NOTHING
+def a_held(
+    hours: float,
+    blocker: Blocker = Blocker.PDB_BLOCKS,
+    levels: Iterable[Level] = (),
+    annotations: Mapping[str, str] = NOTHING,
+    **more: Any,
 ) -> Snapshot:
     """One node that leaves, whose drain has been held for so long."""
-    annotations = {names.HELD_SINCE: f"{blocker}@{format_time(NOW - hours * HOUR)}", **more}
-    annotations |= {names.HELD_LEVELS: levels} if levels else {}
+    annotations = {**held(NOW - hours * HOUR, blocker, *levels, **more), **annotations}
     mark = replace(condition(names.DISRUPTION_REASON), reason="Drifted", changed=NOW - 30 * HOUR)
     fields: dict[str, Any] = {"annotations": annotations, "deleting_since": NOW - 29 * HOUR}
     pair = a_pair("n", also=(mark,), claim=fields)
@@ -60,14 +65,14 @@ def at(hours: float) -> str:
 @pytest.mark.parametrize(
     ("snapshot", "says"),
     [
-        (held(1), f"held by a PDB since {at(-1)}; next: Notify at {at(-0.75)}"),
-        (held(1, levels="Notify"), f"held by a PDB since {at(-1)}; next: Ask at {at(3)}"),
+        (a_held(1), f"held by a PDB since {at(-1)}; next: Notify at {at(-0.75)}"),
+        (a_held(1, levels=ASKED[:1]), f"held by a PDB since {at(-1)}; next: Ask at {at(3)}"),
         (
-            held(5, levels="Notify,Ask"),
+            a_held(5, levels=ASKED),
             f"held by a PDB since {at(-5)}, and waits for `dovetail decide`; next: Force at {at(19)}",
         ),
-        (held(25, levels="Notify,Ask,Force"), f"held by a PDB since {at(-25)}"),
-        (held(50), ""),  # of an earlier departure
+        (a_held(25, levels=Level), f"held by a PDB since {at(-25)}"),
+        (a_held(50), ""),  # of an earlier departure
     ],
 )
 def test_it_is_said_by_what_since_when_and_what_comes_next(snapshot: Snapshot, says: str) -> None:
@@ -77,7 +82,7 @@ def test_it_is_said_by_what_since_when_and_what_comes_next(snapshot: Snapshot, s
 
 def test_a_forced_drain_says_by_when_its_pods_leave_and_what_is_waited_for_still() -> None:
     """TRM-49."""
-    snapshot = held(25, levels="Notify,Ask,Force", more={names.FORCED: f"PdbBlocks,HookWaits@{at(1)}"})
+    snapshot = a_held(25, levels=Level, forced=forced_by(NOW + HOUR, PDB, Blocker.HOOK_WAITS))
 
     words = (
         f"forced: all pods will be deleted by {at(1)}, each with its own grace period; attached volumes are waited for"
@@ -87,14 +92,14 @@ def test_a_forced_drain_says_by_when_its_pods_leave_and_what_is_waited_for_still
 
 def test_no_force_is_promised_where_a_pod_asks_not_to_be_disrupted() -> None:
     """TRM-49."""
-    snapshot = held(5, levels="Notify,Ask")
+    snapshot = a_held(5, levels=ASKED)
 
     assert "Force" not in held_text(snapshot, claim(snapshot), [a_pod("p", "n", do_not_disrupt="true")])
 
 
 def test_a_force_is_promised_where_only_a_pod_that_stays_asks_not_to_be_disrupted() -> None:
     """TRM-49. The drain does not wait for one that tolerates its taint, so the ladder forces it all the same."""
-    snapshot, staying = held(5, levels="Notify,Ask"), a_pod("p", "n", do_not_disrupt="true")
+    snapshot, staying = a_held(5, levels=ASKED), a_pod("p", "n", do_not_disrupt="true")
     staying = replace(staying, shape=replace(staying.shape, tolerations=(Toleration(operator="Exists"),)))
 
     assert f"next: Force at {at(19)}" in held_text(snapshot, claim(snapshot), [staying])
@@ -102,7 +107,7 @@ def test_a_force_is_promised_where_only_a_pod_that_stays_asks_not_to_be_disrupte
 
 def test_nobody_is_asked_about_a_node_whose_instance_ends() -> None:
     """TRM-50. Others may hold its Node for days after that, and `dovetail decide` comes too late."""
-    snapshot = held(5, levels="Notify,Ask")
+    snapshot = a_held(5, levels=ASKED)
     ends = replace(claim(snapshot), conditions=(*claim(snapshot).conditions, condition(names.INSTANCE_TERMINATING)))
     snapshot = replace(snapshot, claims={ends.name: ends})
 
@@ -111,7 +116,7 @@ def test_nobody_is_asked_about_a_node_whose_instance_ends() -> None:
 
 def test_a_hook_is_named_with_its_owner_and_what_becomes_of_it() -> None:
     """TRM-47."""
-    snapshot = held(0.5, Blocker.HOOK_WAITS, more=MESH)
+    snapshot = a_held(0.5, Blocker.HOOK_WAITS, annotations=MESH)
     snapshot = with_rules(snapshot, replace(POLICY, drain=DrainRules(hooks=HookRules(timeout=1800.0, proceeds=True))))
 
     assert hook_words(claim(snapshot), "drain") == ("hook mesh (mesh-team)",)
@@ -128,7 +133,7 @@ def the_needs(snapshot: Snapshot) -> list[Need]:
 
 def test_a_drain_that_asks_needs_a_person_and_names_the_command() -> None:
     """TRM-50. Once: what asks is not listed as a drain that takes long as well."""
-    snapshot = held(5, levels="Notify,Ask")
+    snapshot = a_held(5, levels=ASKED)
 
     [need] = the_needs(snapshot)
     assert need.what.startswith("drain held by a PDB since")
@@ -139,7 +144,7 @@ def test_a_drain_that_asks_needs_a_person_and_names_the_command() -> None:
 @pytest.mark.parametrize(("deleted", "answers"), [(None, "wait, force or cancel"), (NOW - HOUR, "wait or force")])
 def test_a_cancel_is_offered_only_while_it_does_not_come_too_late(deleted: float | None, answers: str) -> None:
     """TRM-50."""
-    snapshot = held(5, levels="Notify,Ask")
+    snapshot = a_held(5, levels=ASKED)
     leaving = replace(claim(snapshot), deleting_since=deleted)
 
     [need] = the_needs(replace(snapshot, claims={leaving.name: leaving}))
@@ -151,23 +156,21 @@ def test_a_cancel_is_offered_only_while_it_does_not_come_too_late(deleted: float
 
 def test_a_drain_that_a_person_has_asked_to_wait_for_asks_nobody() -> None:
     """TRM-50."""
-    assert the_needs(held(5, levels="Notify,Ask", more={names.HELD_WAIT: at(1)})) == []
+    assert the_needs(a_held(5, levels=ASKED, waits_until=NOW + HOUR)) == []
 
 
 @pytest.mark.parametrize(
     ("more", "needed"),
     [
         ({}, True),
-        ({names.TERMINATION_DEADLINE: at(-1)}, False),
-        ({names.FORCED: f"PdbBlocks@{at(1)}"}, False),
-        ({names.FORCED: f"PdbBlocks@{at(-1)}"}, True),
-        ({names.HELD_LEVELS: "Force", names.TERMINATION_DEADLINE: at(-1)}, True),
+        ({"annotations": {names.TERMINATION_DEADLINE: at(-1)}}, False),
+        ({"forced": forced_by(NOW + HOUR, PDB)}, False),
+        ({"forced": forced_by(NOW - HOUR, PDB)}, True),
     ],
 )
-def test_a_drain_that_no_deadline_ends_any_more_needs_a_person(more: Mapping[str, str], needed: bool) -> None:
-    """TRM-49. A force is over when its pods have gone; a hook or a volume may hold the node after that. An older
-    version wrote it as the node's deadline."""
-    facts = FleetFacts.of(held(25, more=more), closer=frozenset({"n"}))
+def test_a_drain_that_no_deadline_ends_any_more_needs_a_person(more: Mapping[str, Any], needed: bool) -> None:
+    """TRM-49. A force is over when its pods have gone; a hook or a volume may hold the node after that."""
+    facts = FleetFacts.of(a_held(25, **more), closer=frozenset({"n"}))
     under_way = tuple(replace(move, blockers=("hook backup",)) for move in moves(facts, ()))
 
     assert bool([need for need in needs_of(facts, under_way) if need.about == "n"]) is needed
@@ -175,7 +178,7 @@ def test_a_drain_that_no_deadline_ends_any_more_needs_a_person(more: Mapping[str
 
 def test_a_hook_that_holds_a_drain_for_long_needs_a_person_without_any_policy() -> None:
     """TRM-47."""
-    snapshot = with_rules(held(5, Blocker.HOOK_WAITS, more=MESH))
+    snapshot = with_rules(a_held(5, Blocker.HOOK_WAITS, annotations=MESH))
 
     [need] = the_needs(snapshot)
     assert "hook mesh (mesh-team)" in need.what
@@ -187,10 +190,10 @@ def lines(snapshot: Snapshot) -> set[str]:
 
 def test_what_is_held_and_what_asks_is_measured() -> None:
     """TRM-50."""
-    assert lines(held(1)) == {
+    assert lines(a_held(1)) == {
         'dovetail_drain_held_seconds{blocker="PdbBlocks"} 3600',
         'dovetail_drains_asking{nodepool="a"} 0',
         NONE_OVERDUE,
     }
-    assert 'dovetail_drains_asking{nodepool="a"} 1' in lines(held(5, levels="Notify,Ask"))
-    assert lines(held(50)) == {NONE_OVERDUE}
+    assert 'dovetail_drains_asking{nodepool="a"} 1' in lines(a_held(5, levels=ASKED))
+    assert lines(a_held(50)) == {NONE_OVERDUE}

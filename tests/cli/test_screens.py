@@ -17,6 +17,7 @@ import pytest
 from docs.tools.reference.screens import CAPTURES, FLEETS, NODE, TYPED, WIDTHS
 from dovetail.cli.main import main, parser
 from dovetail.model import names
+from testing.holds import held
 from tests.cli.captured import CLUSTER, HELD, Stage, staged
 from tests.cli.test_status_text import NOW
 
@@ -103,8 +104,8 @@ def hold_the_drain(stage: Stage) -> None:
     mark = {"type": names.DISRUPTION_REASON, "status": "True", "reason": "Drifted"}
     conditions = [*conditions, {**mark, "message": "", "lastTransitionTime": "2026-05-28T16:00:00Z"}]
     stage.world.patch("NodeClaim", name, {"status": {"conditions": conditions}}, "status")
-    clock = {names.HELD_SINCE: "PdbBlocks@2026-05-28T16:30:00Z"}
-    stage.world.patch("NodeClaim", name, {"metadata": {"annotations": clock}})
+    half_past_four = 1_779_985_800.0
+    stage.world.patch("NodeClaim", name, {"metadata": {"annotations": held(half_past_four)}})
 
 
 @contextmanager

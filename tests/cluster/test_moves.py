@@ -17,7 +17,8 @@ import pytest
 import yaml
 
 from dovetail.model import names
-from dovetail.model.places.move_changes import GUARD
+from dovetail.model.objects.workloads import Begun, Failed
+from dovetail.model.places.move_changes import GUARD, Move, MoveChange
 from dovetail.model.values.json import Json
 from testbed.plane import AuditEntry
 from testbed.plane.api import ApiClient
@@ -163,7 +164,7 @@ async def test_the_one_pod_of_a_service_moves_without_a_moment_unready_and_a_mov
         found = (await ground.api.get(LEDGER)).body
         status = found["status"]
         is_done = status.get("observedGeneration") == found["metadata"]["generation"]
-        failed = names.MOVE_FAILED in (found["metadata"].get("annotations") or {})
+        failed = "failed" in (found["metadata"].get("annotations") or {}).get(names.MOVES, "")
         return failed and is_done and status.get("updatedReplicas") == 1 and status["availableReplicas"] == 1
 
     await ground.until(taken_back, 180, "the move that could not work is taken back")
@@ -213,13 +214,15 @@ async def test_the_policy_refuses_the_worker_every_other_change_of_a_deployment(
     body = workload("ledger", "", 0)
     body["metadata"]["annotations"] = {names.MOVE: "restart"}
     await ground.apply(body)
+    begun = Begun(node="n", former="", generation=2, since=1.7e9)
+    failed = Failed(generation=3, at=1.7e9)
     moves: dict[str, Json] = {
         "begin": {
-            "metadata": {"annotations": {names.MOVE_FOR: "n//2/2023-11-14T22:13:20Z"}},
+            "metadata": {"annotations": MoveChange(move=Move(begun=begun)).annotations},
             "spec": {"template": {"metadata": {"annotations": {names.MOVED: "a"}}}},
         },
         "back": {
-            "metadata": {"annotations": {names.MOVE_FOR: None, names.MOVE_FAILED: "3/2023-11-14T22:13:20Z"}},
+            "metadata": {"annotations": MoveChange(move=Move(failed=failed)).annotations},
             "spec": {"template": {"metadata": {"annotations": {names.MOVED: None}}}},
         },
     }

@@ -20,7 +20,7 @@ from dovetail.model.own.gates import Answer
 from dovetail.model.own.policies import Policy
 from dovetail.model.own.rollout_approvals import Approval
 from dovetail.model.own.rollouts import Intent, Rollout, RolloutPlan, RolloutStep
-from dovetail.model.own.stable_images import images_of
+from dovetail.model.own.stable_images import images_of, pin_of
 from dovetail.model.snapshot import Snapshot
 from dovetail.rules.beginnings import hold_of, said_in
 from dovetail.rules.rollout.hold import why_not_made
@@ -166,7 +166,7 @@ class Play(ChangingPool):
 
     def is_other_target(self, claim: NodeClaim) -> bool:
         """What the step that launches asks before it does."""
-        return claim.annotations.get(names.TARGET, self.makes) != self.makes
+        return pin_of(claim.annotations).target not in ("", self.makes)
 
     def finish(self) -> None:
         """The replacement is ready: the old node goes."""

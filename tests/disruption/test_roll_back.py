@@ -37,9 +37,12 @@ from dovetail.model.own.stable_images import (
     STABLE,
     TARGET_AGAIN,
     TOO_OLD,
+    Pin,
     StableImage,
     StableImages,
     images_of,
+    pin_of,
+    pinned,
 )
 from dovetail.model.pools import Budget
 from dovetail.model.snapshot import Snapshot
@@ -98,7 +101,7 @@ def test_ten_of_forty_are_back_after_two_waves_at_most(budget: str, waves: list[
         found.append(len(leaving))
         claims = {**world.claims}
         for node in leaving:
-            back = {names.IMAGE: BACK, names.STABLE_IMAGES: "image-1=m5.large"}
+            back = pinned(Pin(how=BACK, images=(StableImage(id="image-1", types=("m5.large",)),)))
             claim = claims[f"claim-{node}"]
             claims[claim.name] = replace(claim, annotations=back, conditions=(*claim.conditions, IMAGE_DRIFT))
         world = with_rules(replace(world, claims=claims), rollout)
@@ -138,7 +141,7 @@ def test_another_roll_out_of_the_pool_does_not_hold_the_way_back_unless_a_person
     """Its step and its gates are about nodes that come to the target, and there the nodes are that must leave."""
     other = replace(other, name="another", uid="another")
     assert taken(a_cluster(4, 3, going_back(), other)) == ["new2", "new1", "new0"]
-    assert pins_of((other, going_back()), "drifted")[names.IMAGE] == BACK
+    assert pin_of(pins_of((other, going_back()), "drifted")).how == BACK
     for stopped in (replace(other, intent=Intent.ABORT), replace(other, fault="spec.steps: none")):
         assert taken(a_cluster(4, 3, going_back(), stopped)) == []
 
@@ -210,7 +213,7 @@ def test_what_was_launched_with_an_older_image_stays_and_what_got_the_targets_fo
     world = a_cluster(1, 3, going_back())
     marks = {"claim-new0": STABLE, "claim-new1": "gone"}
     claims = {
-        name: replace(claim, annotations={names.IMAGE: marks[name]}) if name in marks else claim
+        name: replace(claim, annotations=pinned(Pin(how=marks[name]))) if name in marks else claim
         for name, claim in world.claims.items()
     }
     world = replace(world, claims=claims)
@@ -223,7 +226,7 @@ def test_what_was_launched_with_an_older_image_stays_and_what_got_the_targets_fo
 
 
 def test_a_node_of_an_older_image_proves_nothing_and_is_no_other_target() -> None:
-    late = {"created": NOW + 5, "annotations": {names.IMAGE: STABLE}}
+    late = {"created": NOW + 5, "annotations": pinned(Pin(how=STABLE))}
     judged, unjudged = a_pair("s1", also=(IMAGE_DRIFT,), claim=late), a_pair("s2", claim=late)
     found = nodes_of(a_world([judged, unjudged], [], [POOL]), POOL)
 
@@ -372,7 +375,7 @@ def test_a_node_that_has_an_image_of_before_is_never_taken_back() -> None:
 def test_which_launches_take_the_images_of_before(rollout: Rollout, reason: str, how: str) -> None:
     pins = rollout.pins(reason)
 
-    assert pins.get(names.IMAGE, "") == how
+    assert pin_of(pins).how == how
     assert images_of(pins) == (KNOWN.images if how else ())
 
 

@@ -21,6 +21,7 @@ from dovetail.model.own.rollouts import (
     RolloutStatus,
     RolloutStrategy,
 )
+from dovetail.model.own.stable_images import Pin, images_of, pinned
 from dovetail.rules.rollout.approvals import digest_of
 from dovetail.rules.rollout.moves import looks_again, next_move
 from testing.disruption_worlds import HOUR, NOW, a_pair, a_world, condition
@@ -251,7 +252,7 @@ def test_that_the_last_node_of_before_leaves_answers_nothing() -> None:
     new = a_pair("new", claim={"created": NOW + 60, "image_id": "image-2"})
     leaving = replace(second, claim=replace(second.claim, deleting_since=NOW + 700.0))
     stable = a_pair("stable", also=(drifted,), claim={"created": NOW + 800, "image_id": "image-1"})
-    stable = replace(stable, claim=replace(stable.claim, annotations={names.IMAGE: "stable"}))
+    stable = replace(stable, claim=replace(stable.claim, annotations=pinned(Pin(how="stable"))))
 
     for at_soaked in (leaving, second):
         rollout = a_rollout(RolloutStatus())
@@ -276,4 +277,4 @@ def test_in_a_pool_without_nodes_no_step_passes_and_launches_take_the_image_of_b
         rollout = kept(replace(rollout, status=rollout_status(rollout, world, now)))
 
     assert (rollout.status.step, rollout.status.state) == ("canary", RolloutState.REPLACING)
-    assert rollout.pins("provisioned")[names.STABLE_IMAGES] == "image-1=m8"
+    assert [each.words for each in images_of(rollout.pins("provisioned"))] == ["image-1=m8"]

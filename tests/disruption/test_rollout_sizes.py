@@ -151,7 +151,7 @@ def test_what_a_roll_out_leaves_means_nothing_to_karpenter() -> None:
     rollout, world = at_its_largest()
     states = [replace(rollout, status=replace(rollout.status, state=state)) for state in RolloutState]
     left = {key for each in states for reason in ("drifted", "provisioned") for key in each.pins(reason)}
-    assert left == {names.IMAGE, names.STABLE_IMAGES, names.TARGET}
+    assert left == {names.ROLL_OUT}
     assert all(key.startswith("dovetail.sh/") for key in left)
 
     hashed = {names.NODE_POOL_HASH: "2", names.NODE_POOL_HASH_VERSION: NODE_POOL_HASH_ALGORITHM}

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from dovetail.model import before_0_2, names
 from dovetail.model.own.breaker_rules import BREAKER
+from dovetail.model.own.drain_rules import Level
 from dovetail.model.pools import NodePool
 from dovetail.model.values.memory import LARGEST, Memory, mark
 from dovetail.rules.brake.breakers import Breaker, Happened, breaker_of, with_breaker
@@ -32,6 +33,8 @@ class Noted:
     at: float | None = None
     inner: Inner | None = None
     several: tuple[Inner, ...] = ()
+    sure: bool = False
+    levels: frozenset[Level] = frozenset()
 
 
 MEMORY = Memory("dovetail.sh/noted", Noted, lambda _: ())
@@ -46,6 +49,8 @@ noted = st.builds(
     at=st.none() | moments,
     inner=st.none() | inners,
     several=st.lists(inners, max_size=3).map(tuple),
+    sure=st.booleans(),
+    levels=st.frozensets(st.sampled_from(Level)),
 )
 
 
@@ -72,10 +77,11 @@ def test_what_is_remembered_comes_back_as_it_was_written(given_: list[Noted]) ->
 
 
 def test_a_person_can_read_it() -> None:
-    pool = MEMORY.write(a_pool(), [Noted("Drifted", 3, inner=Inner(0.0, ("a",)))])
+    pool = MEMORY.write(a_pool(), [Noted("Drifted", 3, 0, Inner(0.0, ("a",)), sure=True, levels=frozenset(Level))])
 
     assert pool.annotations[MEMORY.name] == (
-        '{"v":1,"entries":[{"what":"Drifted","number":3,"inner":{"at":"1970-01-01T00:00:00Z","words":["a"]}}]}'
+        '{"v":1,"entries":[{"what":"Drifted","number":3,"at":"1970-01-01T00:00:00Z",'
+        '"inner":{"at":"1970-01-01T00:00:00Z","words":["a"]},"sure":true,"levels":["Ask","Force","Notify"]}]}'
     )
 
 
@@ -86,6 +92,8 @@ def test_a_person_can_read_it() -> None:
         *({"what": "x", "at": at} for at in NO_MOMENTS),
         *({"what": what} for what in NO_TEXTS),
         *({"what": "x", "inner": inner} for inner in NO_INNER),
+        *({"what": "x", "sure": sure} for sure in (1, "true", None)),
+        *({"what": "x", "levels": levels} for levels in ("Ask", ["Shout"], [["Ask"]], [1])),
         {"number": 1},
         [],
         "x",

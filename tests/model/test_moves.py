@@ -1,5 +1,6 @@
 """Whether the one pod of a Deployment is moved by a roll-out, how far a move is, and what is written for it."""
 
+import json
 from dataclasses import replace
 from typing import Any
 
@@ -11,12 +12,11 @@ from dovetail.model.objects.workloads import Begun, Failed, Namespace, RollOut, 
 from dovetail.model.places.move_changes import (
     GUARD,
     GUARD_KINDS,
+    Move,
     MoveChange,
     beginning,
-    begun_text,
     ending,
-    read_begun,
-    read_failed,
+    read_move,
     taking_back,
 )
 from dovetail.model.places.moved_pods import OfSnapshot, passed_on
@@ -35,6 +35,7 @@ from dovetail.model.values.json import Json
 from tests.lifecycle.objects import a_joined_claim, a_joined_node
 from tests.model.move_worlds import NODE, NOW, a_moved_pod, a_roll_out, a_world
 
+FAILED = Failed(generation=6, at=NOW)
 BEGUN = Begun(node=NODE, former="", generation=5, since=NOW)
 
 
@@ -167,38 +168,42 @@ def test_a_move_that_failed_is_tried_again_after_a_rest_or_once_the_deployment_h
 
 def test_two_values_take_turns_and_the_way_back_is_exact() -> None:
     """TRM-41. So the controller finds an older ReplicaSet again."""
-    text = begun_text(BEGUN)
-    assert beginning(a_roll_out(generation=4), NODE, NOW) == MoveChange(
-        annotations={names.MOVE_FOR: text, names.MOVE_FAILED: None}, template={names.MOVED: "a"}
-    )
-    assert read_begun(text) == BEGUN
+    begins = beginning(a_roll_out(generation=4), NODE, NOW)
+    assert begins == MoveChange(move=Move(begun=BEGUN), template={names.MOVED: "a"})
+    assert begins.annotations == {
+        names.MOVES: f'{{"v":1,"entries":[{{"begun":{{"node":"{NODE}","former":"","generation":5,'
+        '"since":"2023-11-14T22:13:20Z"}}]}'
+    }
+    assert read_move(begins.annotations[names.MOVES] or "") == Move(begun=BEGUN)
     for former, value in (("a", "b"), ("b", "a")):
         change = beginning(a_roll_out(generation=4, moved=former), NODE, NOW)
         assert change.template == {names.MOVED: value}
-        begun = read_begun(change.annotations[names.MOVE_FOR] or "")
-        assert begun == replace(BEGUN, former=former)
+        begun = read_move(change.annotations[names.MOVES] or "").begun
+        assert begun is not None and begun == replace(BEGUN, former=former)
         back = taking_back(a_roll_out(generation=5, moved=value), begun, NOW, failed=True)
         assert back.template == {names.MOVED: former}
-        assert read_failed(back.annotations[names.MOVE_FAILED] or "") == Failed(generation=6, at=NOW)
+        assert read_move(back.annotations[names.MOVES] or "") == Move(failed=Failed(generation=6, at=NOW))
     assert taking_back(a_roll_out(generation=5), BEGUN, NOW, failed=False) == MoveChange(
-        annotations={names.MOVE_FOR: None, names.MOVE_FAILED: None}, template={names.MOVED: None}
+        move=Move(), template={names.MOVED: None}
     )
-    assert ending() == MoveChange(annotations={names.MOVE_FOR: None})
+    assert ending().annotations == {names.MOVES: None}
 
 
 @pytest.mark.parametrize(
-    "text",
+    "begun",
     [
-        "",
-        "x",
-        "n/c/5/2023-11-14T22:13:20Z",
-        "n/a/5/soon",
-        "/a/5/2023-11-14T22:13:20Z",
-        *[f"{start}{number}/2023-11-14T22:13:20Z" for start in ("", "n/a/") for number in ("-5", "5" * 5000, "²")],
+        {},
+        {"former": "c"},
+        {"since": "soon"},
+        {"node": ""},
+        *({"generation": number} for number in (-5, "5", 2**63, 1.5)),
     ],
 )
-def test_what_is_not_ours_is_no_move(text: str) -> None:
-    assert read_begun(text) is None and read_failed(text) is None
+def test_what_is_not_ours_is_no_move(begun: Json) -> None:
+    ours = {"node": "n", "former": "a", "generation": 5, "since": "2023-11-14T22:13:20Z"}
+    text = json.dumps({"v": 1, "entries": [{"begun": {**ours, **begun}}]})
+    assert (read_move(text) == Move()) is bool(begun)
+    assert read_move("n//2/2023-11-14T22:13:20Z") == read_move("") == Move()
 
 
 def a_successor(**fields: Any) -> Pod:
@@ -299,8 +304,7 @@ def test_how_far_a_roll_out_is(status: Json, settled: bool, timed_out: bool) -> 
 def test_what_a_deployment_says_is_read() -> None:
     annotations = {
         names.MOVE: "restart",
-        names.MOVE_FOR: begun_text(BEGUN),
-        names.MOVE_FAILED: "6/2023-11-14T22:13:20Z",
+        names.MOVES: MoveChange(move=Move(begun=BEGUN, failed=FAILED)).annotations[names.MOVES],
     }
     template = {"metadata": {"annotations": {names.MOVED: "b"}}, "spec": {"nodeName": "n"}}
     found = read(

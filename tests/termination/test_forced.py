@@ -10,29 +10,23 @@ from dovetail.model.own.drain_rules import Blocker, DrainRules, Escalation, Leve
 from dovetail.model.values.time import format_time
 from dovetail.termination.deadline import deadline_of
 from dovetail.termination.evictions import SYSTEM_PRIORITY, plan_evictions
-from dovetail.termination.forced import Forced, deadline_of_hooks, deadline_of_volumes, forced_of, renewed, with_forced
+from dovetail.termination.forced import deadline_of_hooks, deadline_of_volumes, forced_of, with_forced
+from dovetail.termination.held import Forced, held_text
 from dovetail.termination.ladder import DrainHold, forced_deadline, forced_through
+from testing.holds import held
 from tests.lifecycle.objects import a_claim, a_pod
 
 NOW = 1_700_000_000.0
 PDB, HOOK, VOLUMES = Blocker.PDB_BLOCKS, Blocker.HOOK_WAITS, Blocker.VOLUMES_ATTACHED
 
 
-def a_leaving_claim(*, grace: float | None = None, **annotations: str) -> NodeClaim:
-    return a_claim(deleting_since=NOW, termination_grace=grace, annotations=annotations)
+def a_leaving_claim(**annotations: str) -> NodeClaim:
+    return a_claim(deleting_since=NOW, annotations=annotations)
 
 
-def written(claim: NodeClaim, changes: dict[str, str | None]) -> NodeClaim:
-    merged = {**claim.annotations, **changes}
-    return replace(claim, annotations={key: text for key, text in merged.items() if text is not None})
-
-
-def an_older_force(**fields: float | None) -> NodeClaim:
-    deadline = format_time(NOW + 60.0)
-    return written(
-        a_leaving_claim(**fields),  # type: ignore[arg-type]
-        {names.HELD_LEVELS: "Notify,Force", names.TERMINATION_DEADLINE: deadline},
-    )
+def forced(claim: NodeClaim, more: Forced) -> NodeClaim:
+    text = held_text(with_forced(claim, more))
+    return replace(claim, annotations={**claim.annotations, names.HELD: text or ""})
 
 
 def test_the_deadline_gives_each_pod_that_is_left_its_own_grace() -> None:
@@ -97,10 +91,10 @@ def test_it_is_meant_for_what_all_policies_name_or_for_what_holds_the_drain(
 def test_what_was_meant_stays_and_so_does_the_earlier_deadline() -> None:
     """TRM-49."""
     first = Forced(deadline=NOW + 600.0, through=frozenset({PDB}))
-    claim = written(a_leaving_claim(), with_forced(a_leaving_claim(), first))
+    claim = forced(a_leaving_claim(), first)
     assert forced_of(claim) == first
 
-    second = written(claim, with_forced(claim, Forced(deadline=NOW + 900.0, through=frozenset({HOOK}))))
+    second = forced(claim, Forced(deadline=NOW + 900.0, through=frozenset({HOOK})))
     assert forced_of(second) == Forced(deadline=NOW + 600.0, through=frozenset({PDB, HOOK}))
     for kind in (names.PRE_DRAIN_HOOK, names.PRE_TERMINATE_HOOK):
         assert deadline_of_hooks(second, kind, None) == NOW + 600.0
@@ -112,10 +106,10 @@ def test_what_was_meant_stays_and_so_does_the_earlier_deadline() -> None:
 def test_hooks_of_the_first_eviction_that_were_meant_stay_so_beside_what_is_meant_later() -> None:
     """TRM-49."""
     first = Forced(deadline=NOW + 600.0, first_eviction=True)
-    claim = written(a_leaving_claim(), with_forced(a_leaving_claim(), first))
+    claim = forced(a_leaving_claim(), first)
     assert forced_of(claim) == first and deadline_of_hooks(claim, names.PRE_TERMINATE_HOOK, None) is None
 
-    second = written(claim, with_forced(claim, Forced(deadline=NOW + 900.0, through=frozenset({VOLUMES}))))
+    second = forced(claim, Forced(deadline=NOW + 900.0, through=frozenset({VOLUMES})))
     assert deadline_of_hooks(second, names.PRE_DRAIN_HOOK, None) == NOW + 600.0
     assert (deadline_of_hooks(second, names.PRE_TERMINATE_HOOK, None), deadline_of_volumes(second, None)) == (
         None,
@@ -123,24 +117,18 @@ def test_hooks_of_the_first_eviction_that_were_meant_stay_so_beside_what_is_mean
     )
 
 
-@pytest.mark.parametrize("text", ["", "PdbBlocks", "PdbBlocks@soon", f"PdbBlocks@{format_time(NOW - 1.0)}"])
-def test_what_cannot_be_read_or_is_of_an_earlier_departure_forces_nothing(text: str) -> None:
+@pytest.mark.parametrize(
+    "said", ['{"deadline":"soon"}', '{"through":["PdbBlocks"]}', f'{{"deadline":"{format_time(NOW - 1.0)}"}}', "[]"]
+)
+def test_what_cannot_be_read_or_is_of_an_earlier_departure_forces_nothing(said: str) -> None:
     """TRM-49."""
-    assert forced_of(written(a_leaving_claim(), {names.FORCED: text})) is None
-
-
-def test_what_an_older_version_wrote_forces_pods_and_is_no_deadline_of_the_node() -> None:
-    """TRM-49. Also after a clock that starts anew has taken its level off."""
-    for claim in (an_older_force(), an_older_force(grace=86_400.0)):
-        own = None if claim.termination_grace is None else NOW + 86_400.0
-        anew = written(claim, {**renewed(claim), names.HELD_LEVELS: None})
-
-        for each in (claim, anew):
-            assert (forced_of(each), deadline_of(each)) == (Forced(deadline=NOW + 60.0), own)
+    text = f'{{"v":1,"entries":[{{"forced":{said}}}]}}'
+    assert forced_of(a_leaving_claim(**{names.HELD: text})) is None
 
 
 def test_a_deadline_that_nobody_forced_stays_the_nodes() -> None:
     """TRM-6."""
-    claim = written(a_leaving_claim(), {names.TERMINATION_DEADLINE: format_time(NOW + 60.0), names.HELD_LEVELS: "Ask"})
+    asked = held(NOW + 1.0, PDB, Level.ASK)
+    claim = a_leaving_claim(**{names.TERMINATION_DEADLINE: format_time(NOW + 60.0)}, **asked)
 
-    assert (forced_of(claim), deadline_of(claim), renewed(claim)) == (None, NOW + 60.0, {})
+    assert (forced_of(claim), deadline_of(claim)) == (None, NOW + 60.0)

@@ -154,34 +154,25 @@ NOTES_OF_DOVETAIL: Final = (
         "([decision 226](../decisions/0226-failed-replacements.md))",
     ),
     Word(names.POLICY, "NodeRollout", "the DisruptionPolicy by whose `rollout` it was made"),
-    Word(names.HELD_SINCE, "NodeClaim", "what has held its drain, and since when: all steps of `drain` count from it"),
     Word(
-        names.HELD_CLOCKS,
+        names.HELD,
         "NodeClaim",
-        "beside it, once something else has held it too: the same of each kind of blocker, what was said of it, and "
-        "since when it is away",
+        "memory: what holds its drain and since when, what was said of it (`Notify`, `Ask`, `Force`), until when "
+        "somebody has asked to wait, and what it is forced through by when; no deadline of the node",
     ),
-    Word(names.HELD_LEVELS, "NodeClaim", "beside it: `Notify`, `Ask`, `Force`, as far as it has been said"),
-    Word(
-        names.FORCED,
-        "NodeClaim",
-        "beside it: what its drain is forced through, and by when its pods are deleted; no deadline of the node",
-    ),
-    Word(names.HELD_WAIT, "NodeClaim", "beside it: until when somebody has asked to wait"),
     Word(names.MOVED, "the pod template of a Deployment", "`a` or `b`: the other one with each move"),
     Word(
-        names.MOVE_FOR,
+        names.MOVES,
         "Deployment",
-        "the move that is under way: the node's UID, what the template said before, the generation, since when",
+        "memory: the move that is under way (the node's UID, what the template said before, the generation, since "
+        "when), or that the last one was taken back (the generation, when)",
     ),
     Word(
-        names.IMAGE,
+        names.ROLL_OUT,
         "NodeClaim",
-        "`stable` or `back`: it is launched with an image of before a change, `gone`: it was no more",
+        "memory: what a roll-out wants of its launch: an image of before a change (`stable` or `back`; `gone`: it was "
+        "no more), with instance types that ran it, or what its NodeClass makes, and no other target",
     ),
-    Word(names.TARGET, "NodeClaim", "what its NodeClass makes where a roll-out made it; no other target is launched"),
-    Word(names.STABLE_IMAGES, "NodeClaim", "beside it: the images, and instance types that ran them"),
-    Word(names.MOVE_FAILED, "Deployment", "the generation and the moment at which the last move was taken back"),
     Word(names.UNUSED_LAUNCHES, "NodePool", "memory: the launches of the last hour that came to nothing"),
 )
 

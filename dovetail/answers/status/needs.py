@@ -20,7 +20,8 @@ from dovetail.rules.brake.unused_launches import stop_of
 from dovetail.rules.said import breaker_rule_of
 from dovetail.termination.deadline import written_deadline
 from dovetail.termination.forced import forced_of
-from dovetail.termination.hold_clocks import HeldSince, clock_of
+from dovetail.termination.held import HeldSince, held_of
+from dovetail.termination.hold_clocks import clock_of
 from dovetail.termination.ladder import began_at
 
 DRAIN_SECONDS: Final = 600.0  # a drain that something has held for longer
@@ -79,8 +80,8 @@ def _question(claim: NodeClaim, now: float) -> HeldSince | None:
     """The clock of a drain that waits for a person's answer. Once the instance ends, nothing waits for one."""
     if claim.is_true(names.INSTANCE_TERMINATING):
         return None
-    clock = clock_of(claim, began_at(claim)) if names.HELD_LEVELS in claim.annotations else None
-    return clock if clock is not None and clock.asks and clock.waits_until <= now else None
+    clock = clock_of(claim, began_at(claim)) if names.HELD in claim.annotations else None
+    return clock if clock is not None and clock.asks and held_of(claim).waits_until <= now else None
 
 
 def _drains(facts: FleetFacts, under_way: tuple[Move, ...]) -> Iterator[Need]:

@@ -13,7 +13,7 @@ from dovetail.cli.output import say
 if TYPE_CHECKING:
     from dovetail.model.nodes import NodeClaim
     from dovetail.settings.settings import Settings
-    from dovetail.termination.hold_clocks import HeldSince
+    from dovetail.termination.held import HeldSince
     from dovetail.termination.ladder import Decision
 
     Commands = argparse._SubParsersAction[argparse.ArgumentParser]
@@ -40,7 +40,7 @@ async def _decide(given: argparse.Namespace, settings: "Settings | None") -> Non
     from dovetail.model import names
     from dovetail.model.own.drain_rules import Blocker
     from dovetail.ports.objects import MetadataChange
-    from dovetail.termination.forced import reach_words
+    from dovetail.termination.held import reach_words
     from dovetail.termination.ladder import read_decision
 
     decision = read_decision(" ".join([given.decision, *given.more]))

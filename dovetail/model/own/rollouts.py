@@ -17,7 +17,7 @@ from dovetail.model.own.forms import NOWHERE, Key, Moment, MomentIfEver, Seconds
 from dovetail.model.own.gates import AskedGate, GateResult, GateVerdict, worst
 from dovetail.model.own.rollout_approvals import Answered, Approval, Awaits
 from dovetail.model.own.rollout_places import RolloutBasis, RolloutPlace
-from dovetail.model.own.stable_images import BACK, NOTHING_KNOWN, STABLE, StableImages
+from dovetail.model.own.stable_images import BACK, NOTHING_KNOWN, STABLE, Pin, StableImages, pin_of, pinned
 from dovetail.model.pools import NodePool
 from dovetail.model.values.hashing import is_other
 from dovetail.model.values.time import format_time
@@ -271,7 +271,7 @@ class Rollout(RolloutStrategy):
             return self.status.stable.pinned(STABLE) if self.keeps_images else {}
         if self.status.state in REFUSED and not self.status.stable.why_not:
             return self.status.stable.pinned(BACK)
-        return {names.TARGET: self.status.makes} if self.status.makes and self._begun else {}
+        return pinned(Pin(target=self.status.makes)) if self.status.makes and self._begun else {}
 
     @property
     def verdicts(self) -> tuple[GateVerdict, ...]:
@@ -392,7 +392,7 @@ class PoolNodes:
 def is_of_target(claim: NodeClaim, pool: NodePool, rollouts: Iterable[Rollout]) -> bool:
     """Whether how a claim fares says something of what the pool is to become: it has the same template and, where a
     roll-out made it, that roll-out's target of now."""
-    target, aims = claim.annotations.get(names.TARGET), {each.status.makes for each in rollouts}
+    target, aims = pin_of(claim.annotations).target, {each.status.makes for each in rollouts}
     is_aim = not target or not aims or any(not aim or not is_other(aim, target) for aim in aims)
     return is_aim and claim.annotations.get(names.NODE_POOL_HASH, "") == pool.annotations.get(names.NODE_POOL_HASH, "")
 

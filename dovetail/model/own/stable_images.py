@@ -11,6 +11,7 @@ from typing import Annotated, Final
 from dovetail.model import names
 from dovetail.model.nodes import NodeClaim
 from dovetail.model.own.forms import Key, Moment
+from dovetail.model.values.memory import Memory
 
 STABLE: Final = "stable"  # the target if the image is gone: pods wait for the node
 BACK: Final = "back"  # never the target: the node replaces one that is at it
@@ -32,6 +33,10 @@ class StableImage:
 
     id: str
     types: Annotated[tuple[str, ...], Key("instanceTypes", always=True)] = ()
+
+    @property
+    def words(self) -> str:
+        return f"{self.id}={'+'.join(self.types)}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,19 +76,39 @@ class StableImages:
 
     def pinned(self, how: str) -> dict[str, str]:
         """The annotations of a claim that is launched with them."""
-        images = ",".join(f"{image.id}={'+'.join(image.types)}" for image in self.images)
-        return {names.IMAGE: how, names.STABLE_IMAGES: images}
+        return pinned(Pin(how=how, images=self.images))
 
 
 NOTHING_KNOWN: Final = StableImages()
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pin:
+    """What a roll-out wants of the launch of a claim: which images it takes, and `target`, what its NodeClass makes for
+    which a step was permitted; no other is launched."""
+
+    how: str = ""
+    images: tuple[StableImage, ...] = ()
+    target: str = ""
+
+
+_PINS: Final = Memory(names.ROLL_OUT, Pin)
+
+
+def pinned(pin: Pin) -> dict[str, str]:
+    """The annotations that say it."""
+    return {names.ROLL_OUT: _PINS.text((pin,)) or ""}
+
+
+def pin_of(annotations: Mapping[str, str]) -> Pin:
+    """What a claim says of it."""
+    return next(iter(_PINS.of_text(annotations.get(names.ROLL_OUT, ""))), Pin())
+
+
 def images_of(annotations: Mapping[str, str]) -> tuple[StableImage, ...]:
     """The images that a claim is launched with; none if it takes those of its NodeClass."""
-    if annotations.get(names.IMAGE) not in OLD_IMAGES:
-        return ()
-    pairs = [each.partition("=") for each in annotations.get(names.STABLE_IMAGES, "").split(",")]
-    return tuple(StableImage(id=name, types=tuple(types.split("+"))) for name, _, types in pairs if name)
+    pin = pin_of(annotations)
+    return pin.images if pin.how in OLD_IMAGES else ()
 
 
 def _differs_by_image(claim: NodeClaim) -> bool:

@@ -14,8 +14,7 @@ from typing import Final
 
 from dovetail.model import names
 from dovetail.model.objects.workloads import Begun, Failed, RollOut
-from dovetail.model.values.digits import integer
-from dovetail.model.values.time import format_time, time_or_none
+from dovetail.model.values.memory import Memory
 
 # The admission policy, and its binding, that refuse us every other change of a Deployment.
 GUARD: Final = "dovetail-moves"
@@ -23,15 +22,27 @@ GUARD_KINDS: Final = ("ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBin
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MoveChange:
-    """Annotations to set on a Deployment (None removes one) and on its template. `template` None: left alone."""
+class Move:
+    """What a Deployment remembers of its moves: the one that is under way, or that the last one failed."""
 
-    annotations: Mapping[str, str | None]
+    begun: Begun | None = None
+    failed: Failed | None = None
+
+
+_MEMORY: Final = Memory(names.MOVES, Move)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MoveChange:
+    """What the Deployment remembers from then on, and annotations to set on its template (None removes one).
+    `template` None: left alone."""
+
+    move: Move = Move()
     template: Mapping[str, str | None] | None = None
 
     @property
-    def begins(self) -> bool:
-        return self.annotations.get(names.MOVE_FOR) is not None
+    def annotations(self) -> dict[str, str | None]:
+        return {names.MOVES: None if self.move == Move() else _MEMORY.text((self.move,))}
 
 
 def beginning(roll_out: RollOut, node: str, now: float) -> MoveChange:
@@ -39,46 +50,23 @@ def beginning(roll_out: RollOut, node: str, now: float) -> MoveChange:
     version."""
     begun = Begun(node=node, former=roll_out.moved, generation=roll_out.generation + 1, since=now)
     value = "b" if roll_out.moved == "a" else "a"
-    return MoveChange(
-        annotations={names.MOVE_FOR: begun_text(begun), names.MOVE_FAILED: None}, template={names.MOVED: value}
-    )
+    return MoveChange(move=Move(begun=begun), template={names.MOVED: value})
 
 
 def ending() -> MoveChange:
     """Ends a move that has succeeded, or whose roll-out somebody else has replaced by now."""
-    return MoveChange(annotations={names.MOVE_FOR: None})
+    return MoveChange()
 
 
 def taking_back(roll_out: RollOut, begun: Begun, now: float, *, failed: bool) -> MoveChange:
     """Restores the template exactly: its pods get their former hash, so the controller goes back to the old ReplicaSet,
     whose pod is still there."""
-    mark = f"{roll_out.generation + 1}/{format_time(now)}" if failed else None
-    return MoveChange(
-        annotations={names.MOVE_FOR: None, names.MOVE_FAILED: mark}, template={names.MOVED: begun.former or None}
-    )
+    mark = Failed(generation=roll_out.generation + 1, at=now) if failed else None
+    return MoveChange(move=Move(failed=mark), template={names.MOVED: begun.former or None})
 
 
-def begun_text(begun: Begun) -> str:
-    """The value of dovetail.sh/move-for."""
-    return f"{begun.node}/{begun.former}/{begun.generation}/{format_time(begun.since)}"
-
-
-def read_begun(text: str) -> Begun | None:
-    """The move that it describes; None if the value is not ours."""
-    parts = text.split("/")
-    since = time_or_none(parts[-1])
-    if len(parts) != 4 or not parts[0] or parts[1] not in ("", "a", "b") or since is None:
-        return None
-    generation = _generation(parts[2])
-    return None if generation is None else Begun(node=parts[0], former=parts[1], generation=generation, since=since)
-
-
-def read_failed(text: str) -> Failed | None:
-    """The failure that dovetail.sh/move-failed describes; None if the value is not ours."""
-    number, _, moment = text.partition("/")
-    generation, at = _generation(number), time_or_none(moment)
-    return Failed(generation=generation, at=at) if generation is not None and at is not None else None
-
-
-def _generation(text: str) -> int | None:
-    return integer(text) if text.isdecimal() else None
+def read_move(text: str) -> Move:
+    """What the annotation says; nothing where it is not ours."""
+    move = next(iter(_MEMORY.of_text(text)), Move())
+    is_ours = move.begun is None or (move.begun.node and move.begun.former in ("", "a", "b"))
+    return move if is_ours else Move()

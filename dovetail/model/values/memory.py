@@ -2,16 +2,17 @@
 
     {"v": 1, "entries": [{"reason": "Drifted", "at": "2026-11-30T02:50:00Z", "mark": "…"}, …]}
 
-An entry is a frozen dataclass: texts, whole numbers, moments (each a float, written as a time in whole seconds), and
-tuples or dataclasses of them; a field with its default is not written. Anybody who may edit the object may write
-anything: an entry that lacks something, or has a number that is none, counts as none. What grows too large forgets its
-oldest.
+An entry is a frozen dataclass: texts and choices of them, whole numbers, yes or no, moments (each a float, written as a
+time in whole seconds), and tuples, sets or dataclasses of them; a field with its default is not written. Anybody who
+may edit the object may write anything: an entry that lacks something, or has a number that is none, counts as none.
+What grows too large forgets its oldest.
 """
 
 import json
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import MISSING, dataclass, fields, replace
+from enum import StrEnum
 from functools import cache, lru_cache
 from hashlib import blake2b
 from typing import Any, Final, Generic, Protocol, TypeVar, get_args, get_origin, get_type_hints
@@ -38,15 +39,18 @@ Thing = TypeVar("Thing", bound=Annotated)
 
 @dataclass(frozen=True, slots=True)
 class Memory(Generic[Entry]):
-    """What is remembered under one annotation. `before`: reads the text of the release before this form."""
+    """What is remembered under one annotation. `before`: reads the text of the release before this form, where it
+    remembered that."""
 
     name: str
     of: type[Entry]
-    before: Callable[[str], Iterable[Json]]
+    before: Callable[[str], Iterable[Json]] = lambda _: ()
 
     def read(self, thing: Annotated) -> tuple[Entry, ...]:
         """The entries that can be read, the oldest first."""
-        text = thing.annotations.get(self.name, "")
+        return self.of_text(thing.annotations.get(self.name, ""))
+
+    def of_text(self, text: str) -> tuple[Entry, ...]:
         return _entries(self, text) if 0 < len(text) <= LARGEST else ()
 
     def text(self, entries: Iterable[Entry]) -> str | None:
@@ -104,9 +108,11 @@ def _reader(kind: Any) -> Callable[[Any], Any]:
         return _PLAIN[kind]
     if type(None) in get_args(kind):
         return _reader(get_args(kind)[0])
-    if get_origin(kind) is tuple:
-        one = _reader(get_args(kind)[0])
-        return lambda raw: tuple(map(one, _checked(raw, list)))
+    if get_origin(kind) in (tuple, frozenset):
+        made, one = get_origin(kind), _reader(get_args(kind)[0])
+        return lambda raw: made(map(one, _checked(raw, list)))
+    if issubclass(kind, StrEnum):
+        return lambda raw: kind(_checked(raw, str))
     readers = [(name, _reader(of), default is MISSING) for name, of, default in _fields(kind)]
 
     def entry(raw: Any) -> Any:
@@ -132,17 +138,21 @@ def _moment(raw: Any) -> float:
 _PLAIN: Final[Mapping[Any, Callable[[Any], Any]]] = {
     str: lambda raw: _checked(raw, str).encode().decode(),  # half of a character is none
     int: lambda raw: _checked(raw, int, lambda number: 0 <= number <= MOST),
+    bool: lambda raw: _checked(raw, bool),
     float: _moment,
 }
 
 
-def _json(value: Any) -> object:
-    if value is None or isinstance(value, str | int):
+def _json(value: Any, kind: Any = None) -> object:
+    """`kind`: of a field; a moment may be a whole number."""
+    if value is None or isinstance(value, str):
         return value
-    if isinstance(value, float):
+    if isinstance(value, float) or kind in (float, float | None):
         return format_time(value)
-    if isinstance(value, tuple):
-        return [_json(each) for each in value]
-    kind: Any = type(value)
-    given = [(name, getattr(value, name), default) for name, _, default in _fields(kind)]
-    return {name: _json(each) for name, each, default in given if each != default}
+    if isinstance(value, int):
+        return value
+    if isinstance(value, tuple | frozenset):
+        return [_json(each) for each in (sorted(value) if isinstance(value, frozenset) else value)]
+    whole: Any = type(value)
+    given = [(name, getattr(value, name), of, default) for name, of, default in _fields(whole)]
+    return {name: _json(each, of) for name, each, of, default in given if each != default}

@@ -12,7 +12,7 @@ from dovetail.adapters.aws.launch.refusal_reasons import reason_for
 from dovetail.adapters.aws.upkeep import node_classes
 from dovetail.model import names
 from dovetail.model.nodes import NodeClaim
-from dovetail.model.own.stable_images import BACK, STABLE
+from dovetail.model.own.stable_images import BACK, STABLE, StableImage, StableImages
 from dovetail.model.values.hashing import is_other
 from dovetail.model.values.resources import parse_resources
 from dovetail.ports.cloud import ClassNotReady, Instance, LaunchRefused, NoCapacity, Prepared
@@ -641,7 +641,7 @@ OLDER = {"id": "ami-0000older", "name": "older", "arch": "x86_64", "created": "2
 def pinned(ready: Stage, how: str, image: str = "ami-0000older", types: str = "m5.large") -> NodeClaim:
     images = ready.server.control("GET", "world")["images"]
     ready.patch(images=[*images, OLDER])
-    return a_claim(annotations={names.IMAGE: how, names.STABLE_IMAGES: f"{image}={types}"})
+    return a_claim(annotations=StableImages(images=(StableImage(id=image, types=tuple(types.split("+"))),)).pinned(how))
 
 
 async def test_a_claim_that_names_an_older_image_is_launched_with_it(ready: Stage) -> None:

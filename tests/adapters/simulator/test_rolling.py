@@ -175,5 +175,5 @@ async def test_a_worker_changes_nothing_of_a_deployment_but_a_move_where_the_pol
         with pytest.raises(Rejected, match="dovetail-moves"):
             await tries(patch)
     await tries({"spec": {"template": {"metadata": {"annotations": {names.MOVED: "a"}}}}})
-    await tries({"metadata": {"annotations": {names.MOVE_FOR: "n//2/2026-01-01T00:00:00Z"}}})
+    await tries({"metadata": {"annotations": {names.MOVES: "of a move"}}})
     stage.world.patch("Deployment", "web", {"spec": {"replicas": 1}})  # anybody else may

@@ -32,7 +32,7 @@ from dovetail.adapters.aws.tags import ForbiddenTag, class_tags, cluster_tag
 from dovetail.adapters.aws.user_data.bootstrap import BadUserData
 from dovetail.model import names as core
 from dovetail.model.nodes import NodeClaim
-from dovetail.model.own.stable_images import BACK, OLD_IMAGES, images_of
+from dovetail.model.own.stable_images import BACK, OLD_IMAGES, images_of, pin_of
 from dovetail.model.pods import Expression
 from dovetail.model.scheduling.requirements import conflicts, from_expressions
 from dovetail.ports.cloud import NOTHING_SUITS, ClassNotReady, LaunchRefused, LaunchWarning, NoCapacity, Prepared
@@ -98,7 +98,8 @@ class LaunchPreparer:
     ) -> Prepared | NoCapacity | ClassNotReady | LaunchRefused:
         """With the images that the claim names. If these are gone or suit no type, with those of its NodeClass, except
         for a claim that replaces a node with these images."""
-        if claim.annotations.get(core.IMAGE) not in OLD_IMAGES:
+        pin = pin_of(claim.annotations)
+        if pin.how not in OLD_IMAGES:
             return await self._prepared(claim, node_class, offered, node_class.images)
         older = older_images(claim, node_class, offered)
         there = await self._offerings.sources.images.among(frozenset(image.id for image in older))
@@ -107,8 +108,8 @@ class LaunchPreparer:
         if any(not conflicts(each.sized.requirements, wanted) for each in runs_on):
             return await self._prepared(claim, node_class, runs_on, usable)
         why = "suits an instance type that may be launched" if usable else "can be launched"
-        said = f"no image of before the change {why}: {claim.annotations.get(core.STABLE_IMAGES, '')}"
-        if claim.annotations[core.IMAGE] == BACK:
+        said = f"no image of before the change {why}: {', '.join(each.words for each in pin.images)}"
+        if pin.how == BACK:
             return LaunchRefused(reason="StableImageGone", message=said)
         found = await self._prepared(claim, node_class, offered, node_class.images)
         return replace(found, without=said) if isinstance(found, Prepared) else found
@@ -148,7 +149,7 @@ class LaunchPreparer:
         self, node_class: NodeClass, claim: NodeClaim, offered: tuple[OfferedType, ...], images: tuple[Image, ...]
     ) -> _Search:
         """Claims of one plan have the same requirements and the same types, so 1,400 types are searched once."""
-        pool, how = claim.labels.get(core.NODE_POOL, ""), "" if images == node_class.images else core.IMAGE
+        pool, how = claim.labels.get(core.NODE_POOL, ""), "" if images == node_class.images else core.ROLL_OUT
         key = f"{node_class.uid}/{pool}/{how}"  # overlays differ between pools
         search = self._searches.get(key)
         if search is None or search.offered is not offered or search.images != images or len(search.suitable) > _KEPT:

@@ -26,7 +26,7 @@ class KubeDeployments:
 
     async def annotate(self, deployment: Deployment, change: MoveChange) -> Deployment | None:
         """What has begun is ended whatever the policy does: a move that nobody ends holds its node."""
-        if change.begins and not await self.guard.insist(deployment.namespace, deployment.name):
+        if change.move.begun is not None and not await self.guard.insist(deployment.namespace, deployment.name):
             return None
         return await self._in(deployment.namespace).patch(deployment, render_move(change))
 

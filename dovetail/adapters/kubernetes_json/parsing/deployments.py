@@ -12,7 +12,7 @@ from dovetail.adapters.kubernetes_json.parsing.buffers import pods_of_workload
 from dovetail.adapters.kubernetes_json.parsing.reading import name_of, number_of, optional_number, reading, text_of
 from dovetail.model import names
 from dovetail.model.objects.workloads import AdmissionGuard, Deployment, RollOut
-from dovetail.model.places.move_changes import GUARD, read_begun, read_failed
+from dovetail.model.places.move_changes import GUARD, read_move
 from dovetail.model.values.json import ReadOnlyJson
 
 FOR_EVER: Final = 2**31 - 1  # progressDeadlineSeconds: the controller then never says that it has passed
@@ -41,7 +41,7 @@ def _roll_out(raw: ReadOnlyJson) -> RollOut:
     wanted, wish = spec.get("replicas"), annotations.get(names.MOVE)
     replicas, generation = 1 if wanted is None else number_of(wanted), meta.get("generation") or 0
     deadline = optional_number(spec.get("progressDeadlineSeconds"))
-    status = raw.get("status") or {}
+    status, move = raw.get("status") or {}, read_move(annotations.get(names.MOVES) or "")
     return RollOut(
         generation=generation,
         replicas=replicas,
@@ -53,8 +53,8 @@ def _roll_out(raw: ReadOnlyJson) -> RollOut:
         names_node=bool((template.get("spec") or {}).get("nodeName")),
         wish=None if wish is None else text_of(wish),
         moved=((template.get("metadata") or {}).get("annotations") or {}).get(names.MOVED) or "",
-        begun=read_begun(annotations.get(names.MOVE_FOR) or ""),
-        failed=read_failed(annotations.get(names.MOVE_FAILED) or ""),
+        begun=move.begun,
+        failed=move.failed,
     )
 
 

@@ -28,6 +28,7 @@ from dovetail.adapters.simulator.ledger import Entry, append
 from dovetail.adapters.simulator.settings import read_settings
 from dovetail.model import names
 from dovetail.model.nodes import NodeClaim
+from dovetail.model.own.stable_images import BACK, STABLE, pin_of
 from dovetail.model.scheduling.taints import Taint
 from dovetail.ports.cloud import NOTHING_SUITS, ClassNotReady, Instance, LaunchRefused, NoCapacity, Prepared
 from dovetail.ports.failures import Refused
@@ -157,10 +158,10 @@ def _prepared(
     request = launch_request_for(claim, node_class, on_offer, shortages.known(connection, now))
     if not request.pools:
         return NoCapacity(message="no instance type that the claim allows is available")
-    how = claim.annotations.get(names.IMAGE)
-    if how == "back" and not request.image:
+    pin = pin_of(claim.annotations)
+    if pin.how == BACK and not request.image:
         return LaunchRefused(reason="StableImageGone", message="no image of before the change can be launched")
-    is_other = how == "stable" and not claim.annotations.get(names.STABLE_IMAGES, "").startswith(f"{request.image}=")
+    is_other = pin.how == STABLE and request.image not in [each.id for each in pin.images[:1]]
     without = "no image of before the change can be launched" if is_other else ""
     return Prepared(request=as_text(request), without=without)
 

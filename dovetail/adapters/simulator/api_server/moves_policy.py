@@ -14,7 +14,7 @@ from dovetail.model.places.move_changes import GUARD, GUARD_KINDS
 from dovetail.model.values.json import Json
 
 WORKERS: Final = "dovetail"
-_OURS: Final = frozenset({names.MOVE_FOR, names.MOVE_FAILED})
+_OURS: Final = frozenset({names.MOVES})
 
 
 def check_move(connection: sqlite3.Connection, actor: str, old: Json, new: Json) -> None:

@@ -16,6 +16,7 @@ from dovetail.adapters.simulator.cloud.default_types import CapacityPool, Simula
 from dovetail.adapters.simulator.cloud.node_classes import NodeClass
 from dovetail.model import names
 from dovetail.model.nodes import NodeClaim
+from dovetail.model.own.stable_images import BACK, images_of, pin_of
 from dovetail.model.values.resources import fits, total
 
 # AWS-81: a launch names at most 60 offerings.
@@ -70,11 +71,10 @@ def launch_request_for(
 
 def _image(claim: NodeClaim, node_class: NodeClass) -> str:
     """The one that the claim names, as long as it exists; a claim that accepts no other gets none."""
-    wanted = claim.annotations.get(names.STABLE_IMAGES, "").partition("=")[0]
-    how = claim.annotations.get(names.IMAGE)
-    if how in ("stable", "back") and wanted not in node_class.gone:
-        return wanted
-    return node_class.images[0] if node_class.images and how != "back" else ""
+    wanted = images_of(claim.annotations)
+    if wanted and wanted[0].id not in node_class.gone:
+        return wanted[0].id
+    return node_class.images[0] if node_class.images and pin_of(claim.annotations).how != BACK else ""
 
 
 def suitable(claim: NodeClaim, node_class: NodeClass, catalogue: WorldCatalogue) -> list[SimulatedOffering]:
