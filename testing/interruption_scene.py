@@ -12,7 +12,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
 from typing import Any
 
-from temporalio import workflow
+from temporalio import activity, workflow
 from temporalio.client import Client, WorkflowHandle
 from temporalio.common import WorkflowIDConflictPolicy
 from temporalio.worker import Worker
@@ -21,7 +21,6 @@ from dovetail.activities.interruptions.answer_interruptions import AnswerInterru
 from dovetail.activities.interruptions.direct_answers import DirectAnswers
 from dovetail.activities.interruptions.tell_interruptions import InterruptionNotices
 from dovetail.activities.interruptions.watch_interruptions import WatchInterruptions
-from dovetail.activities.shared.every_step.heartbeats import HeartbeatInterceptor
 from dovetail.messages.inputs import ClaimInput
 from dovetail.messages.interruptions import InterruptionsInput
 from dovetail.messages.workflow_ids import interruptions_id, task_queue
@@ -34,7 +33,7 @@ from dovetail.worker.sandbox import runner
 from dovetail.workflows.interruptions import AnswerInterruption, Interruptions
 from testbed.cloud.server import CloudServer
 from testing.aws_worlds import Notices, a_claim
-from testing.fakes import FakeClaims, World
+from testing.fakes import FakeClaims, World, heartbeating
 
 SPOT = "EC2 Spot Instance Interruption Warning"
 REBALANCE = "EC2 Instance Rebalance Recommendation"
@@ -97,9 +96,11 @@ class Scene:
         claims: Any = FakeClaims(self.world)
         view: Any = self
         answering = AnswerInterruptions(view, claims, queue, time.time)
-        answers = DirectAnswers(answering, InterruptionNotices(self.notices, view), time.time, lambda: False)
+        answers = DirectAnswers(
+            answering, InterruptionNotices(self.notices, view), time.time, lambda: False, why_unfit=str
+        )
         steps: list[Any] = [
-            WatchInterruptions(self.cluster, queue, time.time, answers).watch_interruptions,
+            WatchInterruptions(self.cluster, queue, time.time, answers, client=activity.client).watch_interruptions,
             answering.answer_interruptions,
             answers.notices.tell_interruptions,
         ]
@@ -111,7 +112,7 @@ class Scene:
                     workflows=[Interruptions, AnswerInterruption, Ending] if name == "control" else [],
                     activities=steps,
                     workflow_runner=runner(),
-                    interceptors=[HeartbeatInterceptor()],
+                    interceptors=[heartbeating()],
                 )
                 await stack.enter_async_context(worker)
             yield await self._started()

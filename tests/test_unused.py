@@ -73,28 +73,27 @@ def test_what_nobody_reaches_is_found(tmp_path: Path) -> None:
     assert Product({"planted": file}).unreached([("planted", "start")]) == {("planted", name) for name in unused}
 
 
-def _is_of_steps(module: str, name: str) -> bool:
-    """What the steps are made from and with."""
-    return module.startswith("dovetail.activities.") and (name in _STEPS or name.endswith("Ports"))
+def _is_collaborator(module: str, name: str) -> bool:
+    """What the steps, and the adapters, are made from, where that is a record."""
+    return name.endswith("Ports") or f"{module}.{name}" in _COLLABORATORS
 
 
-_STEPS = {
-    "AwaitDisruptionPlan",
-    "AwaitProvisioningPlan",
-    "CreateNodeClaims",
-    "CreateTies",
-    "DecisionFollowers",
-    "DeleteClaims",
-    "GiveBack",
-    "KeptPlaces",
-    "LivePauses",
-    "TerminateInstance",
+_COLLABORATORS = {
+    "dovetail.activities.provisioning.await_provisioning_plan.ProvisioningSettings",
+    "dovetail.activities.provisioning.create_node_claims.CreateTies",
+    "dovetail.activities.shared.looks.flights.DecisionFollowers",
+    "dovetail.activities.shared.looks.live_pauses.LivePauses",
+    "dovetail.adapters.aws.upkeep.node_classes.ClusterNow",
+    "dovetail.telemetry.metrics.scrape.Scrape",
+    "dovetail.wiring.world.World",
+    "dovetail.worker.self_watch.SelfWatch",
+    "dovetail.worker.steps.Wiring",
 }
 
 
-def test_what_a_step_always_gets_it_cannot_be_made_without() -> None:
-    """A line that is missing where steps are made would else take a rule away, and no check of types would say so."""
-    assert needless_defaults(Product(_sources()), _is_of_steps) == set()
+def test_what_a_class_always_gets_it_cannot_be_made_without() -> None:
+    """A line that is missing where things are made would else take a rule away, and no check of types would say so."""
+    assert needless_defaults(Product(_sources()), _is_collaborator) == set()
 
 
 COLLABORATORS = """
@@ -114,5 +113,6 @@ Ports(1, 2)
 def test_what_every_call_gives_is_found(tmp_path: Path) -> None:
     file = tmp_path / "planted.py"
     file.write_text(COLLABORATORS)
-    found = needless_defaults(Product({"planted": file}), lambda *_: True)
-    assert found == {("planted", "Alone", "other"), ("planted", "Ports", "other")}
+    product = Product({"planted": file})
+    assert needless_defaults(product, lambda *_: False) == {("planted", "Alone", "other")}
+    assert needless_defaults(product, lambda *_: True) == {("planted", "Alone", "other"), ("planted", "Ports", "other")}

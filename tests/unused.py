@@ -249,7 +249,7 @@ _Given = tuple[list[str], dict[str, str]]  # the names of a constructor's parame
 
 def _constructor(node: ast.ClassDef) -> _Given:
     """Of `__init__`, or of a dataclass the fields that hold something to be called or asked."""
-    own = next((each for each in node.body if isinstance(each, ast.FunctionDef) and each.name == "__init__"), None)
+    own = _own_init(node)
     if own is not None:
         parameters = [*own.args.posonlyargs, *own.args.args][1:]
         by_place = parameters[len(parameters) - len(own.args.defaults) :]
@@ -261,9 +261,14 @@ def _constructor(node: ast.ClassDef) -> _Given:
     return names, {n: ast.unparse(f.value) for n, f in zip(names, fields, strict=True) if f.value is not None}
 
 
+def _own_init(node: ast.ClassDef) -> ast.FunctionDef | None:
+    return next((each for each in node.body if isinstance(each, ast.FunctionDef) and each.name == "__init__"), None)
+
+
 def needless_defaults(product: Product, is_asked: Callable[[str, str], bool]) -> set[tuple[str, str, str]]:
     """The parameters of constructors that may be left out, and that the product gives in every call: a mode that never
-    runs. `is_asked`: by module and class."""
+    runs. Asked of every class that has an `__init__`; of others, which are mostly what is known of a thing, where
+    `is_asked` says so, by module and class."""
     found = set()
     calls: dict[Key, list[ast.Call]] = defaultdict(list)
     for module in product.modules.values():
@@ -274,7 +279,9 @@ def needless_defaults(product: Product, is_asked: Callable[[str, str], bool]) ->
                 calls[product.resolved(key) or key].append(node)
     for (where, name), made in calls.items():
         held = product.definitions.get((where, name))
-        if held is None or not isinstance(held.node, ast.ClassDef) or not is_asked(where, name):
+        if held is None or not isinstance(held.node, ast.ClassDef):
+            continue
+        if _own_init(held.node) is None and not is_asked(where, name):
             continue
         order, defaults = _constructor(held.node)
         found |= {(where, name, each) for each in defaults if all(_gives(call, each, order) for call in made)}

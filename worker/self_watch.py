@@ -38,7 +38,7 @@ class SelfWatch:
     """Everything that a worker knows about its own health."""
 
     view: ClusterView
-    why_unfit: Callable[[], str] = str  # why this worker may not act; empty where it may
+    why_unfit: Callable[[], str]  # why this worker may not act; empty where it may
     steps: StepHealth = field(default_factory=StepHealth)
     presence: TemporalPresence
     stand_in: StandIn | None = None  # None: this worker serves no steps that cannot wait

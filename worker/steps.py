@@ -111,7 +111,7 @@ class Wiring:
     settings: Settings
     world: World
     client: Callable[[], Client] = activity.client  # a step of an hour outlives the client that it began with
-    times: PodTimes = field(default_factory=PodTimes)
+    times: PodTimes
     faults: Faults = field(default_factory=Faults)
     last_day: LastDay = field(default_factory=LastDay)
     is_away: Callable[[], bool] = never

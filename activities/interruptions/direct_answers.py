@@ -34,7 +34,7 @@ class DirectAnswers:
         notices: InterruptionNotices,
         now: Callable[[], float],
         is_away: Callable[[], bool],
-        why_unfit: Callable[[], str] = str,
+        why_unfit: Callable[[], str],
     ) -> None:
         self.is_away, self._why_unfit = is_away, why_unfit
         self.answering, self.notices, self._now = answering, notices, now

@@ -123,7 +123,7 @@ class WatchInterruptions:
         interruptions: Interruptions,
         now: Callable[[], float],
         answers: DirectAnswers,
-        client: Callable[[], Client] = activity.client,
+        client: Callable[[], Client],
     ) -> None:
         self.cluster, self.interruptions, self.now, self.answers = cluster, interruptions, now, answers
         self.client = client  # the one of this moment: it is exchanged while this step runs

@@ -76,11 +76,11 @@ class LaunchInstance:
         cloud: Cloud,
         notices: Notices,
         now: Callable[[], float],
-        catalogues: Catalogues | None = None,
+        catalogues: Catalogues,
     ) -> None:
         self.known, self.claims = known, known.claims
         self.cloud, self.notices, self.now = cloud, notices, now
-        self.catalogues = catalogues  # None: no roll-out is known, and nothing is held to a target
+        self.catalogues = catalogues
 
     @activity.defn
     async def launch_instance(self, ref: ClaimRef) -> LaunchOutcome:
@@ -147,7 +147,7 @@ class LaunchInstance:
         """Why a replacement for a roll-out would have another target than the one its step was permitted for; empty if
         it would not. Asked after the request was worked out, because a NodeClass only becomes newer."""
         wanted = pin_of(claim.annotations).target
-        if not wanted or self.catalogues is None:
+        if not wanted:
             return ""
         makes = (await self.catalogues.node_class(claim.node_class)).makes
         if not makes or not is_other(makes, wanted):

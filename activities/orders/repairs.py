@@ -27,8 +27,8 @@ class RepairFinder:
         notices: Notices,
         now: Callable[[], float],
         *,
-        repairs: bool = True,
-        reboots: bool = False,
+        repairs: bool,
+        reboots: bool,
     ) -> None:
         self.catalogues = catalogues
         self.notices = notices

@@ -6,7 +6,6 @@ notice, and are tried again with the next new pod or after ten seconds (PLC-1).
 """
 
 import asyncio
-import math
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -55,10 +54,10 @@ class ProvisioningSettings:
     """How batches are gathered and pods are placed."""
 
     placement: PlacementSettings
-    idle: float = 1.0
-    longest: float = 10.0
-    claims: NodeClaims | None = None  # asked whether they would take what they refused; None: it is not asked
-    seconds: float = math.inf  # how long a pass may take
+    idle: float
+    longest: float
+    claims: NodeClaims  # asked whether they would take what they refused
+    seconds: float  # how long a pass may take
 
 
 class AwaitProvisioningPlan:
@@ -82,7 +81,7 @@ class AwaitProvisioningPlan:
         self.thread = DecisionThread(settings.seconds)
         self.decisions, self.flights = followers.decisions, followers.flights
         self.choosy = ChoosyPods()
-        self.refused = RefusedClaims(settings.claims, now) if settings.claims is not None else None
+        self.refused = RefusedClaims(settings.claims, now)
         self.standing = LastAnswer(STANDING_ON, standing)
         self.took = 0.0  # seconds, by the last pass
         self.late: frozenset[str] = frozenset()  # pods that the last pass had no time for: the next begins with them
@@ -119,7 +118,7 @@ class AwaitProvisioningPlan:
         """The plan without claims that would be refused. If nothing else is left, a plan for what other pools can
         take."""
         refused = self.refused
-        if refused is None or not (refused.pods or refused.count()):
+        if not (refused.pods or refused.count()):
             return await self.plan()
         whole = with_unplanned_as_nodes(await self.snapshots.whole(self.reads))
         asks = Asks({uid: p for uid, p in whole.pods.items() if not p.node_name}, whole.pools, self._trial(whole))
@@ -152,9 +151,7 @@ class AwaitProvisioningPlan:
     def _tried(self, request: ProvisioningRequest) -> Tried:
         """The pods that are tried again only after a pause, because their claims have just been refused; not those for
         which dry runs find the reason."""
-        pods = frozenset(request.refused_pods)
-        if self.refused is not None:
-            pods -= self.refused.begin(request)
+        pods = frozenset(request.refused_pods) - self.refused.begin(request)
         if not pods:
             return Tried()
         objects = self.view.snapshot()
@@ -226,7 +223,7 @@ class AwaitProvisioningPlan:
         self.late = placement.late
         self.took = self.now() - began
         self.decisions.record(for_real_pods(placement), self.took, self.now())
-        if self.refused is None or refusals in (NONE, self.refused.pools):  # else it is about pods refused alone
+        if refusals in (NONE, self.refused.pools):  # else it is about pods refused alone
             self.publisher.publish_beside(snapshot, placement)
         return self._handed_out(plan)
 

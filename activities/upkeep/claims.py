@@ -93,8 +93,8 @@ class ClaimUpkeep:
         claims: NodeClaims,
         catalogues: Catalogues,
         now: Callable[[], float],
-        well_known: frozenset[str] = names.WELL_KNOWN_LABELS,
-        reservation_labels: frozenset[str] = frozenset(),
+        well_known: frozenset[str],
+        reservation_labels: frozenset[str],
     ) -> None:
         """The labels: all that a claim need not carry, and the cloud's own that name one reservation."""
         self.claims = claims

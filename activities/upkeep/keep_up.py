@@ -51,7 +51,7 @@ class KeepUp:
         tasks: Callable[[], Sequence[UpkeepTask]],
         classes: NodeClassUpkeep | None,
         now: Callable[[], float],
-        questions: MetricQuestions | None = None,
+        questions: MetricQuestions,
     ) -> None:
         self.questions = questions
         self.snapshots = snapshots
@@ -64,9 +64,10 @@ class KeepUp:
     async def keep_up(self) -> None:
         """Look, write what differs, sleep until something changes or a moment is due."""
         until = self.now() + RETURN_SECONDS
-        tasks = [supervised("upkeep of NodeClasses", partial(self._keep_classes, until), context=beside())]
-        if self.questions is not None:
-            tasks.append(supervised("questions to Prometheus", self.questions.keep_asking, context=beside()))
+        tasks = (
+            supervised("upkeep of NodeClasses", partial(self._keep_classes, until), context=beside()),
+            supervised("questions to Prometheus", self.questions.keep_asking, context=beside()),
+        )
         try:
             await self._keep_objects(until)
         finally:
@@ -103,9 +104,6 @@ class KeepUp:
 
     async def _sleep(self, sleep: Coroutine[None, None, None]) -> None:
         """Sleep, or wait until Prometheus has answered something."""
-        if self.questions is None:
-            await sleep
-            return
         slept, answered = asyncio.create_task(sleep), asyncio.create_task(self.questions.until_answered(QUIET_SECONDS))
         try:
             await asyncio.wait((slept, answered), return_when=asyncio.FIRST_COMPLETED)

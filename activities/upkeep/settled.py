@@ -30,13 +30,13 @@ class _Settled:
 class WhileSettled:
     """A task whose look depends on these kinds, on which watches are broken and on the time of its answer alone."""
 
-    def __init__(self, task: _Task, now: Callable[[], float], kinds: Kinds = BESIDE_PODS) -> None:
-        self.task, self.now, self.kinds = task, now, kinds
+    def __init__(self, task: _Task, now: Callable[[], float]) -> None:
+        self.task, self.now = task, now
         self.settled: _Settled | None = None
 
     async def look(self, snapshot: Snapshot) -> Look[Write]:
         """As of the last look where that is known to be the same."""
-        version = snapshot.version_of(self.kinds)
+        version = snapshot.version_of(BESIDE_PODS)
         basis = None if version is None else (*version, snapshot.stale)
         known = self.settled
         if known is not None and known.basis == basis and (known.again is None or self.now() < known.again):

@@ -48,9 +48,9 @@ class TimeRuleUpkeep:
         self,
         times: TimeObjects,
         now: Callable[[], float],
-        catalogues: Catalogues | None = None,
-        notices: Notices | None = None,
-        questions: MetricQuestions | None = None,
+        catalogues: Catalogues,
+        notices: Notices,
+        questions: MetricQuestions,
     ) -> None:
         self.times, self.now, self.catalogues, self.notices = times, now, catalogues, notices
         self.questions = questions
@@ -86,15 +86,13 @@ class TimeRuleUpkeep:
 
     def _answers(self, snapshot: Snapshot) -> Mapping[str, Answer]:
         """Prometheus' answers; the same call says what to ask from now on."""
-        if self.questions is None:
-            return {}
         self.questions.want(questions_of(snapshot))
         return self.questions.answers
 
     async def _makes(self, rollout: Rollout, snapshot: Snapshot) -> str:
         """What a launch for its pool is made of now; empty if nobody knows."""
         pool = snapshot.pools.get(rollout.pool)
-        if pool is None or self.catalogues is None or rollout.status.state == RolloutState.COMPLETE:
+        if pool is None or rollout.status.state == RolloutState.COMPLETE:
             return ""
         try:
             return (await self.catalogues.node_class(pool.template.node_class)).makes
@@ -111,7 +109,7 @@ class TimeRuleUpkeep:
         """The notices of refused targets, each on the NodeClass whose change it is: nothing there is ever edited."""
         pool, failure = snapshot.pools.get(rollout.pool), place.failure
         known = self.refused.pop(rollout.uid, "")
-        if pool is None or failure is None or self.notices is None or place.state not in REFUSED:
+        if pool is None or failure is None or place.state not in REFUSED:
             return []
         self.refused[rollout.uid] = failure.message
         if known == failure.message:

@@ -145,8 +145,8 @@ class StepwiseSimulation:
         self,
         index: Index,
         without: frozenset[str],
-        options: SimulationOptions = _PLAIN,
-        later: frozenset[str] = frozenset(),
+        options: SimulationOptions,
+        later: frozenset[str],
     ) -> None:
         """`later`: UIDs of pods in need that are not placed at the start, because a later step moves them."""
         self._packing = ClosingPacking()

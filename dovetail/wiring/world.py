@@ -84,9 +84,9 @@ class World:
     interruptions: Interruptions | None  # None: the cloud announces nothing
     ready: Callable[[], Awaitable[None]]
     close: Callable[[], Awaitable[None]]
-    supposed: SupposedClasses | None = None  # None: the cloud cannot say what a changed class would mean
+    supposed: SupposedClasses | None  # None: the cloud cannot say what a changed class would mean
     rehearsal: Rehearsal | None = None  # None: the cloud can only be asked by doing
-    metrics: Metrics | None = None  # None: the settings name no Prometheus
+    metrics: Metrics | None  # None: the settings name no Prometheus
     priced: Callable[[], Awaitable[None]] = known_at_once  # until the cloud's own prices are known, or will not be
     prove_moves: Callable[[], Awaitable[None]] | None = None  # for as long as a worker runs; None: nobody is moved
     lease_elsewhere: Callable[[], str] = str  # a Karpenter's Lease in a namespace that does not count; empty: none

@@ -11,8 +11,10 @@ from testing.fakes.nodes import FakeClaims, FakeNodes
 from testing.fakes.pods import FakePods, PodsMadeAnew
 from testing.fakes.pools import FakeNamespaces, FakePools, FakeRules
 from testing.fakes.ports import (
+    FakeCatalogues,
     FakeNotices,
     FakeStarts,
+    a_scrape,
     breaker_memory,
     create_ties,
     deleting,
@@ -20,17 +22,22 @@ from testing.fakes.ports import (
     detach_ports,
     drain_ports,
     followers,
+    heartbeating,
     holds,
     join_ports,
     kept_places,
     live_pauses,
     mark_ports,
+    on_duty,
     returned_moves,
+    step_notices,
+    unasked,
     unlimited,
 )
 from testing.fakes.world import World
 
 __all__ = [
+    "FakeCatalogues",
     "FakeClaims",
     "FakeCloud",
     "FakeLookups",
@@ -43,6 +50,7 @@ __all__ = [
     "FakeStarts",
     "PodsMadeAnew",
     "World",
+    "a_scrape",
     "breaker_memory",
     "create_ties",
     "deleting",
@@ -50,11 +58,15 @@ __all__ = [
     "detach_ports",
     "drain_ports",
     "followers",
+    "heartbeating",
     "holds",
     "join_ports",
     "kept_places",
     "live_pauses",
     "mark_ports",
+    "on_duty",
     "returned_moves",
+    "step_notices",
+    "unasked",
     "unlimited",
 ]

@@ -1,6 +1,7 @@
 """What the steps get in such a world: the product's own parts, over its ports."""
 
 import time
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -13,6 +14,9 @@ from dovetail.activities.disruption.returned_moves import ReturnedMoves
 from dovetail.activities.launch.await_registered_and_initialized import JoinPorts
 from dovetail.activities.launch.kept_places import KeptPlaces
 from dovetail.activities.provisioning.create_node_claims import CreateTies
+from dovetail.activities.shared.every_step.heartbeats import HeartbeatInterceptor
+from dovetail.activities.shared.every_step.step_health import StepHealth
+from dovetail.activities.shared.every_step.step_notices import StepNotices
 from dovetail.activities.shared.looks.flights import DecisionFollowers, NoFlights, nothing_beside
 from dovetail.activities.shared.looks.live_pauses import LivePauses
 from dovetail.activities.shared.owner_starts import OwnerStarts
@@ -25,14 +29,21 @@ from dovetail.activities.termination.holds import HoldPorts, Holds
 from dovetail.activities.termination.mover import NoMoves
 from dovetail.activities.termination.owner_turns import OwnerTurns
 from dovetail.activities.termination.unused_launches import UnusedLaunches
+from dovetail.activities.upkeep.questions import MetricQuestions
 from dovetail.disruption.nodes.resting import CalledOff
 from dovetail.messages.plans import DisruptionPlan, Target
 from dovetail.messages.subjects import ClaimRef
 from dovetail.messages.workflow_ids import claim_owner_id
+from dovetail.model.nodes import NodeClassRef
 from dovetail.notices.notice import Notice
+from dovetail.ports.clock import SameClock
+from dovetail.ports.cloud import NodeClassState
+from dovetail.telemetry.metrics.duties import Duties
 from dovetail.telemetry.metrics.karpenters.pod_times import PodTimes
 from dovetail.telemetry.metrics.karpenters.provisioning import Decisions
 from dovetail.telemetry.metrics.ours.faults import Faults
+from dovetail.telemetry.metrics.ours.last_day import LastDay
+from dovetail.telemetry.metrics.scrape import Scrape
 from testing.fakes.cloud import FakeCloud
 from testing.fakes.lookups import FakeLookups
 from testing.fakes.nodes import FakeClaims, FakeNodes
@@ -74,7 +85,7 @@ def followers(**others: Any) -> DecisionFollowers:
         return None
 
     faults = Faults()
-    decisions = Decisions(PodTimes(), faults)
+    decisions = Decisions(PodTimes(duties=on_duty()), faults)
     made = DecisionFollowers(
         decisions=decisions, faults=faults, flights=NoFlights(), beside=nothing_beside, called_off=not_kept
     )
@@ -199,3 +210,52 @@ def join_ports(world: World, **others: Any) -> JoinPorts:
         lookups=FakeLookups(world), claims=FakeClaims(world), nodes=FakeNodes(world), places=kept_places(world)
     )
     return replace(made, **others)
+
+
+class FakeCatalogues:
+    """NodeClasses that are there, and of which nothing else is known."""
+
+    async def node_class(self, _: NodeClassRef) -> NodeClassState:
+        return NodeClassState(found=True)
+
+    def __getattr__(self, name: str) -> Any:
+        raise AssertionError(f"nobody asks for {name} here")
+
+
+def unasked() -> MetricQuestions:
+    """There is no Prometheus."""
+    return MetricQuestions(None, time.time)
+
+
+def step_notices(world: World) -> StepNotices:
+    """Who publishes what fails."""
+    view: Any = FakeLookups(world)
+    return StepNotices(FakeNotices(world), view)
+
+
+def heartbeating() -> HeartbeatInterceptor:
+    """What every worker puts around its steps."""
+    return HeartbeatInterceptor(StepHealth(), step_notices(World()))
+
+
+def on_duty(runs: Callable[[str], bool] = lambda _: True, is_away: Callable[[], bool] = lambda: False) -> Duties:
+    """Of a worker that speaks for these loops, all of them where nothing is said, beside a Temporal that answers."""
+    return Duties(runs, is_away)
+
+
+def a_scrape(**given: Any) -> Scrape:
+    """What a worker measures; what is not given is as in one that has just begun."""
+    made = {
+        "version": "",
+        "times": PodTimes(duties=on_duty()),
+        "clock": SameClock(),
+        "why_unfit": str,
+        "catalogues": None,
+        "faults": Faults(),
+        "last_day": LastDay(),
+        "conditions": None,
+        "observed": True,
+        "duties": on_duty(),
+        "sources": (),
+    }
+    return Scrape(**{**made, **given})

@@ -30,7 +30,7 @@ from dovetail.messages.subjects import ClaimRef, Departure
 from dovetail.model.names import PLAN, TERMINATION_FINALIZER
 from dovetail.ports.failures import Retryable
 from dovetail.ports.objects import NewClaim
-from testing.fakes import unlimited
+from testing.fakes import FakeCatalogues, unlimited
 from tests.adapters.simulator.manifests import CLASS
 
 T = TypeVar("T")
@@ -100,7 +100,7 @@ class Worker:
         places = KeptPlaces(view, pods, notices, now, view)
         holds = Holds(HoldPorts(claims=claims, pods=pods, notices=notices, lookups=view, pauses=view), now)
         unused = UnusedLaunches(view, adapter.pools, now)
-        self.launching = LaunchInstance(KnownClaims(view, claims), cloud, notices, now)
+        self.launching = LaunchInstance(KnownClaims(view, claims), cloud, notices, now, catalogues=FakeCatalogues())
         self.joining = AwaitRegisteredAndInitialized(
             JoinPorts(lookups=view, claims=claims, nodes=nodes, places=places), now
         )

@@ -1,6 +1,7 @@
 """A broken watch stops the steps that read its kind, and no other."""
 
 import asyncio
+import math
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -28,7 +29,7 @@ from dovetail.model.snapshot import Snapshot
 from dovetail.placement.settings import PlacementSettings
 from dovetail.placement.stale_kinds import without_stale
 from dovetail.ports.failures import NotSeenYet
-from testing.fakes import followers
+from testing.fakes import FakeClaims, World, followers
 from tests.activities.test_provisioning import Stage
 from tests.activities.test_provisioning import stage as stage
 from tests.adapters.kubernetes_json.kinds_for_tests import a_thing
@@ -42,7 +43,7 @@ def a_view(*broken: str) -> CachedView:
     """An empty cluster, of which the watches of some kinds are broken."""
     cache = Cache({kind.name: kind for kind in (*CLUSTER_KINDS, *BUFFER_KINDS, *DEVICE_KINDS, NODE_OVERLAY)}.values())
     cache.apply("Node", a_thing("n", 7), deleted=False)
-    return CachedView(cache, problem=lambda kind: f"{kind}: the watch is broken" if kind in broken else "")
+    return CachedView(cache, time.time, problem=lambda kind: f"{kind}: the watch is broken" if kind in broken else "")
 
 
 def stopped_by(ask: Callable[[CachedView], object]) -> set[str]:
@@ -135,9 +136,11 @@ def test_pods_with_volumes_are_set_aside_while_a_watch_of_volumes_is_broken_and_
 async def plan_of(stage: Stage, *broken: str) -> object:
     """What the provisioning step plans in the simulated world while watches are broken."""
     problem: Any = lambda kind: f"{kind}: the watch is broken" if kind in broken else ""  # noqa: E731
-    view = CachedView(stage.adapter.view.cache, problem)
+    view = CachedView(stage.adapter.view.cache, time.time, problem)
     publisher = PlacementPublisher(stage.adapter.notices, None, time.time)
-    settings = ProvisioningSettings(placement=PlacementSettings(), idle=0.2)
+    settings = ProvisioningSettings(
+        placement=PlacementSettings(), idle=0.2, longest=10.0, claims=FakeClaims(World()), seconds=math.inf
+    )
     step = AwaitProvisioningPlan(Snapshots(view, stage.adapter.catalogues), publisher, settings, time.time, followers())
     return await asyncio.wait_for(
         step.await_provisioning_plan(ProvisioningRequest(must_see=(), launching=(), launching_since=0.0)), 30

@@ -33,6 +33,7 @@ from dovetail.model.reasons.disruption_reasons import DisruptionReason
 from dovetail.ports.cloud import Instance
 from dovetail.ports.failures import Refused, Unreachable
 from testing.fakes import (
+    FakeCatalogues,
     FakeClaims,
     FakeCloud,
     FakeLookups,
@@ -108,7 +109,7 @@ class Life:
     async def launch(self) -> None:
         """LaunchNode's steps, of an instance whose node joins before it is ready."""
         world, notices = self.world, FakeNotices(self.world)
-        launch = LaunchInstance(self.known, self.cloud, notices, world.now)
+        launch = LaunchInstance(self.known, self.cloud, notices, world.now, catalogues=FakeCatalogues())
         assert (await launch.launch_instance(REF)).kind == "launched"
         node = a_node(provider_id=world.claims["pool-1"].provider_id, conditions=NOT_READY)
         world.at(world.clock + 5.0, lambda: world.put(node))
@@ -196,7 +197,9 @@ async def test_where_no_quiet_is_asked_for_the_write_that_says_initialised_says_
     world.at(world.clock + 6.0, lambda: world.put(a_pod()))
 
     await life.launch()
-    upkeep = ClaimUpkeep(life.claims, ReadyClass(), world.now)
+    upkeep = ClaimUpkeep(
+        life.claims, ReadyClass(), world.now, reservation_labels=frozenset(), well_known=names.WELL_KNOWN_LABELS
+    )
     look = await upkeep.look(replace(seen(world, a_pool()), pods=dict(world.pods)))
 
     assert world.claims["pool-1"].is_true(names.CONSOLIDATABLE)

@@ -47,7 +47,9 @@ async def test_the_cloud_is_asked_about_drift_every_five_minutes() -> None:
     """DIS-170."""
     world, cloud = World(), JudgingClass()
     world.put(a_joined_claim(), a_joined_node())
-    task = ClaimUpkeep(FakeClaims(world), cloud, world.now)
+    task = ClaimUpkeep(
+        FakeClaims(world), cloud, world.now, reservation_labels=frozenset(), well_known=names.WELL_KNOWN_LABELS
+    )
 
     for seconds, asked in ((0.0, 1), (299.0, 1), (1.0, 2)):
         world.clock += seconds
@@ -67,7 +69,12 @@ async def test_a_cloud_that_does_not_answer_leaves_drift_as_it_is() -> None:
     world.put(a_joined_claim(conditions=(*a_joined_claim().conditions, before)), a_joined_node())
     world.clock += 600.0
 
-    await look(ClaimUpkeep(FakeClaims(world), cloud, world.now), world)
+    await look(
+        ClaimUpkeep(
+            FakeClaims(world), cloud, world.now, reservation_labels=frozenset(), well_known=names.WELL_KNOWN_LABELS
+        ),
+        world,
+    )
 
     assert (cloud.asked, drifted(world)) == (["pool-1"], before)
 
@@ -81,7 +88,12 @@ async def test_claims_that_leave_belong_elsewhere_or_have_no_pool_are_not_judged
         a_joined_claim("lost", labels={names.NODE_POOL: "deleted"}),
     )
 
-    written = await look(ClaimUpkeep(FakeClaims(world), cloud, world.now), world)
+    written = await look(
+        ClaimUpkeep(
+            FakeClaims(world), cloud, world.now, reservation_labels=frozenset(), well_known=names.WELL_KNOWN_LABELS
+        ),
+        world,
+    )
 
     assert (written, cloud.asked) == (0, [])
 
@@ -90,7 +102,9 @@ async def test_a_claim_is_stamped_at_most_every_ten_seconds() -> None:
     """DIS-142, DIS-164."""
     world = World()
     world.put(a_joined_claim(), a_joined_node())
-    task = ClaimUpkeep(FakeClaims(world), ReadyClass(), world.now)
+    task = ClaimUpkeep(
+        FakeClaims(world), ReadyClass(), world.now, reservation_labels=frozenset(), well_known=names.WELL_KNOWN_LABELS
+    )
     await look(task, world, a_quiet_pool())
     stamps: list[float | None] = []
 

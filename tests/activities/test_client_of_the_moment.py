@@ -32,7 +32,7 @@ async def test_an_answer_is_started_through_the_client_of_the_moment_and_before_
     clients = Clients()
     nobody: Any = None
     answering: Any = SimpleNamespace(ours=list)
-    answers = DirectAnswers(answering, nobody, lambda: 0.0, lambda: False)
+    answers = DirectAnswers(answering, nobody, lambda: 0.0, lambda: False, why_unfit=str)
     step = WatchInterruptions("c", nobody, lambda: 0.0, answers, clients)
 
     await step._start([WARNING])

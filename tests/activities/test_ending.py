@@ -6,6 +6,7 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
+from temporalio import activity
 from temporalio.exceptions import ApplicationError, ApplicationErrorCategory
 from temporalio.testing import ActivityEnvironment
 from temporalio.worker import ExecuteActivityInput
@@ -16,9 +17,9 @@ from dovetail.activities.interruptions.watch_interruptions import WatchInterrupt
 from dovetail.activities.orders.await_orders import AwaitOrders
 from dovetail.activities.provisioning.await_provisioning_plan import AwaitProvisioningPlan
 from dovetail.activities.shared.every_step.ending import PURE_WAITS, EndingWaits
-from dovetail.activities.shared.every_step.heartbeats import HeartbeatInterceptor
 from dovetail.messages.interruptions import Interruption
 from dovetail.ports.interruptions import Message
+from testing.fakes import heartbeating
 from tests.activities.test_heartbeats import Step
 
 PATIENCE = 90.0
@@ -31,7 +32,7 @@ class Stopped:
     def __init__(self, name: str, step: Any) -> None:
         self.environment = ActivityEnvironment()
         self.environment.info = replace(self.environment.info, activity_type=name)
-        around = HeartbeatInterceptor().intercept_activity(EndingWaits().intercept_activity(Step()))
+        around = heartbeating().intercept_activity(EndingWaits().intercept_activity(Step()))
         given = ExecuteActivityInput(fn=step, args=(), executor=None, headers={})
 
         async def run() -> Any:
@@ -112,7 +113,7 @@ async def test_a_reader_of_warnings_answers_what_it_has_and_waits_for_no_more() 
         await asyncio.sleep(0.3)
 
     answers = SimpleNamespace(is_away=lambda: True, answer=slow, answering=SimpleNamespace(ours=list))
-    watching = WatchInterruptions("c", cast(Any, Queue()), lambda: 0.0, cast(Any, answers))
+    watching = WatchInterruptions("c", cast(Any, Queue()), lambda: 0.0, cast(Any, answers), client=activity.client)
 
     with pytest.raises(ApplicationError) as raised:
         await Stopped("watch_interruptions", watching.watch_interruptions).outcome(begun)

@@ -13,11 +13,12 @@ from temporalio.testing import ActivityEnvironment
 from temporalio.worker import ActivityInboundInterceptor, ExecuteActivityInput
 
 from dovetail.activities.shared.every_step import heartbeats
-from dovetail.activities.shared.every_step.heartbeats import HeartbeatInterceptor, keep, kept, pause_between, report
+from dovetail.activities.shared.every_step.heartbeats import keep, kept, pause_between, report
 from dovetail.activities.shared.every_step.temporal_errors import NotYet
 from dovetail.ports.failures import Postponed, Unreachable
 from dovetail.workflows.heartbeat_profile import PROFILES
 from dovetail.workflows.options import ending, launching, leaving, listening, planning, quick, waiting, watching
+from testing.fakes import heartbeating
 
 DAY, HOUR = 86_400.0, 3600.0
 
@@ -119,7 +120,7 @@ async def beats_of(step: Any, seconds: float, **info: Any) -> list[tuple[Any, ..
     environment = ActivityEnvironment()
     environment.info = replace(environment.info, **info)
     environment.on_heartbeat = lambda *details: beats.append(details)
-    around = HeartbeatInterceptor().intercept_activity(Step())
+    around = heartbeating().intercept_activity(Step())
     given = ExecuteActivityInput(fn=step, args=(), executor=None, headers={})
 
     async def run() -> None:
@@ -192,7 +193,11 @@ async def test_a_wait_that_was_called_off_ends_when_its_successor_begins() -> No
 
 @pytest.mark.parametrize(
     ("error", "failed"),
-    [(NotYet("it is terminating"), False), (Postponed("x", "a shift"), False), (Unreachable("x", "y"), True)],
+    [
+        (NotYet("it is terminating", after=5.0), False),
+        (Postponed("x", "a shift"), False),
+        (Unreachable("x", "y"), True),
+    ],
 )
 async def test_a_step_that_only_looks_again_later_is_counted_as_no_error(
     error: Exception, failed: bool, monkeypatch: pytest.MonkeyPatch

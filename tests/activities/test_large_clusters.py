@@ -12,6 +12,7 @@ from dovetail.activities.shared.waits.cluster_changes import LONGEST_REST_SECOND
 from dovetail.activities.upkeep import claims as claims_module
 from dovetail.activities.upkeep.claims import ClaimUpkeep
 from dovetail.disruption.upkeep.conditions import RECHECK_DRIFT, DriftFacts, Judgement, judge_drifted
+from dovetail.model import names
 from dovetail.model.nodes import NodeClaim
 from dovetail.model.pods import Pod
 from dovetail.model.pools import Catalogue, DisruptionPolicy, NodePool
@@ -82,14 +83,18 @@ async def test_the_first_look_goes_through_the_pods_a_few_times_and_not_once_for
     world = a_fleet(NUMBER)
     snapshot = pictured(world)
 
-    await ClaimUpkeep(FakeClaims(world), ReadyClass(), world.now).look(snapshot)
+    await ClaimUpkeep(
+        FakeClaims(world), ReadyClass(), world.now, reservation_labels=frozenset(), well_known=names.WELL_KNOWN_LABELS
+    ).look(snapshot)
 
     assert isinstance(snapshot.pods, CountedPods) and snapshot.pods.passes < 10
 
 
 async def test_a_look_judges_what_has_changed(judged: list[str]) -> None:
     world = a_fleet(20, stamp=World().clock)
-    task = ClaimUpkeep(FakeClaims(world), ReadyClass(), world.now)
+    task = ClaimUpkeep(
+        FakeClaims(world), ReadyClass(), world.now, reservation_labels=frozenset(), well_known=names.WELL_KNOWN_LABELS
+    )
     await settled(task, world)
     judged.clear()
 
@@ -116,7 +121,9 @@ async def test_a_pool_that_asks_for_something_else_has_all_its_claims_judged(
     judged: list[str], change: dict[str, Any]
 ) -> None:
     world = a_fleet(5, stamp=World().clock)
-    task = ClaimUpkeep(FakeClaims(world), ReadyClass(), world.now)
+    task = ClaimUpkeep(
+        FakeClaims(world), ReadyClass(), world.now, reservation_labels=frozenset(), well_known=names.WELL_KNOWN_LABELS
+    )
     await settled(task, world)
     judged.clear()
 
@@ -128,7 +135,9 @@ async def test_a_pool_that_asks_for_something_else_has_all_its_claims_judged(
 
 async def test_time_has_a_claim_judged_again_and_so_has_a_class_or_a_catalogue_that_changed(judged: list[str]) -> None:
     world, cloud = a_fleet(2, stamp=World().clock), JudgingClass()
-    task = ClaimUpkeep(FakeClaims(world), cloud, world.now)
+    task = ClaimUpkeep(
+        FakeClaims(world), cloud, world.now, reservation_labels=frozenset(), well_known=names.WELL_KNOWN_LABELS
+    )
     await settled(task, world)
     judged.clear()
 
@@ -144,7 +153,9 @@ async def test_time_has_a_claim_judged_again_and_so_has_a_class_or_a_catalogue_t
 async def test_what_could_not_be_judged_or_written_is_judged_at_the_next_look(judged: list[str]) -> None:
     world, cloud = a_fleet(1, stamp=World().clock), JudgingClass()
     cloud.answers = False
-    task = ClaimUpkeep(FakeClaims(world), cloud, world.now)
+    task = ClaimUpkeep(
+        FakeClaims(world), cloud, world.now, reservation_labels=frozenset(), well_known=names.WELL_KNOWN_LABELS
+    )
     await settled(task, world)
     judged.clear()
 
@@ -166,7 +177,9 @@ async def test_others_have_their_turn_while_many_claims_are_judged() -> None:
             await asyncio.sleep(0)
 
     beside = asyncio.create_task(others())
-    await ClaimUpkeep(FakeClaims(world), ReadyClass(), world.now).look(pictured(world))
+    await ClaimUpkeep(
+        FakeClaims(world), ReadyClass(), world.now, reservation_labels=frozenset(), well_known=names.WELL_KNOWN_LABELS
+    ).look(pictured(world))
     beside.cancel()
 
     assert turns >= NUMBER // PART

@@ -16,7 +16,7 @@ from dovetail.model.own.stable_images import GONE, STABLE, Pin, StableImage, pin
 from dovetail.ports.cloud import ClassNotReady, LaunchRefused, LaunchWarning, NoCapacity, Prepared
 from dovetail.ports.failures import Conflict, Forbidden, NotSeenYet, Retryable, Throttled, Unreachable
 from dovetail.ports.objects import MetadataChange
-from testing.fakes import FakeClaims, FakeCloud, FakeLookups, FakeNotices, World
+from testing.fakes import FakeCatalogues, FakeClaims, FakeCloud, FakeLookups, FakeNotices, World
 from tests.lifecycle.objects import a_claim, a_joined_claim
 
 REF = ClaimRef(name="pool-1", uid="uid-pool-1", pool="pool")
@@ -45,7 +45,13 @@ def new_stage() -> Stage:
     world = World()
     world.put(a_claim())
     cloud = FakeCloud(world)
-    return Stage(world, cloud, LaunchInstance(known(world, FakeClaims(world)), cloud, FakeNotices(world), world.now))
+    return Stage(
+        world,
+        cloud,
+        LaunchInstance(
+            known(world, FakeClaims(world)), cloud, FakeNotices(world), world.now, catalogues=FakeCatalogues()
+        ),
+    )
 
 
 @pytest.fixture
@@ -388,7 +394,11 @@ async def test_a_launch_goes_on_while_the_cache_cannot_be_used(stage: Stage) -> 
 
     claims = FakeClaims(stage.world)
     step = LaunchInstance(
-        KnownClaims(Blind(stage.world), claims), stage.cloud, FakeNotices(stage.world), stage.world.now
+        KnownClaims(Blind(stage.world), claims),
+        stage.cloud,
+        FakeNotices(stage.world),
+        stage.world.now,
+        catalogues=FakeCatalogues(),
     )
 
     assert (await step.launch_instance(REF)).kind == "launched"
@@ -402,7 +412,7 @@ async def test_writers_that_never_stop_end_the_try(stage: Stage) -> None:
             raise Conflict("NodeClaim/pool-1", "modified")
 
     busy = known(stage.world, Busy(stage.world))
-    step = LaunchInstance(busy, stage.cloud, FakeNotices(stage.world), stage.world.now)
+    step = LaunchInstance(busy, stage.cloud, FakeNotices(stage.world), stage.world.now, catalogues=FakeCatalogues())
 
     with pytest.raises(Conflict):
         await step.launch_instance(REF)

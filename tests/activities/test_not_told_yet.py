@@ -99,7 +99,7 @@ class Telling:
         return "" if kind in self.told | self.absent else f"{kind}: not listed yet"
 
     def view(self) -> CachedView:
-        return CachedView(self.cache, self.problem, lambda: START)
+        return CachedView(self.cache, lambda: START, self.problem)
 
 
 def all_but(*kinds: str, absent: frozenset[str] = frozenset()) -> CachedView:
@@ -118,7 +118,7 @@ def test_what_a_move_depends_on_is_read_once_all_of_it_is_told() -> None:
 def test_a_policy_that_let_something_pass_is_none_for_drains_and_for_plans() -> None:
     """TRM-45: whatever its object says. It is evicted, as where there is no policy."""
     all_told = Telling().tell(*KINDS.keys())
-    view = CachedView(all_told.cache, all_told.problem, lambda: START, guarded=lambda: False)
+    view = CachedView(all_told.cache, lambda: START, all_told.problem, guarded=lambda: False)
     found = view.moves().verdict(with_a_volume(), NODE)
     assert (found.step, found.why) == (MoveStep.EVICT, WhyNotMoved.NOT_GUARDED)
     assert not view.snapshot().guards and all_told.view().snapshot().guards

@@ -11,7 +11,10 @@ from dovetail.model.snapshot import Snapshot
 from dovetail.notices.notice import Notice
 from dovetail.notices.placements import placement_notices
 from dovetail.telemetry.metrics.karpenters import provisioning as deciding_metrics
+from dovetail.telemetry.metrics.karpenters.pod_times import PodTimes
 from dovetail.telemetry.metrics.karpenters.provisioning import Decisions
+from dovetail.telemetry.metrics.ours.faults import Faults
+from testing.fakes import on_duty
 from tests.placement import builders
 from tests.placement.builders import a_node, a_pod, a_pool, a_shape, placed
 
@@ -133,7 +136,7 @@ def test_a_pods_wait_for_a_decision_is_counted_once(monkeypatch: pytest.MonkeyPa
     """PLC-2, PLC-236: from when it was first seen to the first decision, however often it is decided about."""
     seen: list[tuple[str, float]] = []
     monkeypatch.setattr(deciding_metrics, "observe", lambda name, seconds, labels: seen.append((name, seconds)))
-    decisions = Decisions()
+    decisions = Decisions(faults=Faults(), times=PodTimes(duties=on_duty()))
 
     for now in (100.0, 110.0):
         decisions.acknowledge({"uid-p"}, now)
@@ -151,7 +154,7 @@ def test_a_pod_that_is_pending_again_later_waits_anew(monkeypatch: pytest.Monkey
     monkeypatch.setattr(
         deciding_metrics, "observe", lambda name, s, labels: seen.append(s) if "pods_" in name else None
     )
-    decisions = Decisions()
+    decisions = Decisions(faults=Faults(), times=PodTimes(duties=on_duty()))
 
     decisions.acknowledge({"uid-p"}, 100.0)
     decisions.record(Placement(refused=(a_refusal("p"),)), 0.5, 101.0)
@@ -181,7 +184,7 @@ def test_a_round_sets_its_gauges(monkeypatch: pytest.MonkeyPatch) -> None:
         ignored=(IgnoredPod(pod=a_pod("i"), why="bad label"),),
         by_zone={"flexible": 3, "z1": 2},
     )
-    decisions = Decisions()
+    decisions = Decisions(faults=Faults(), times=PodTimes(duties=on_duty()))
 
     decisions.record(placement, 0.5, 1.0)
 

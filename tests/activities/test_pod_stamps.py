@@ -21,7 +21,9 @@ LONG_AGO, FREE = 60.0, a_pool()  # a pool that asks for no quiet
 
 async def stamp_after(world: World, *coming: Pod) -> float | None:
     """The claim's stamp after a look without these pods and one with them."""
-    task = ClaimUpkeep(FakeClaims(world), ReadyClass(), world.now)
+    task = ClaimUpkeep(
+        FakeClaims(world), ReadyClass(), world.now, reservation_labels=frozenset(), well_known=names.WELL_KNOWN_LABELS
+    )
     for pods in ((), coming):
         world.clock += 20.0
         world.put(*pods)
@@ -75,7 +77,13 @@ class Looking:
         self.world = a_world()
         self.writes = 0
         self.again: float | None = None
-        self.task = ClaimUpkeep(FakeClaims(self.world), ReadyClass(), self.world.now)
+        self.task = ClaimUpkeep(
+            FakeClaims(self.world),
+            ReadyClass(),
+            self.world.now,
+            reservation_labels=frozenset(),
+            well_known=names.WELL_KNOWN_LABELS,
+        )
 
     async def look(self, seconds: float, pool: NodePool, *pods: str) -> None:
         """After so many seconds, with these pods on the node."""

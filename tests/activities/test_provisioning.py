@@ -1,6 +1,7 @@
 """await_provisioning_plan over a simulated world: what it waits for before it plans."""
 
 import asyncio
+import math
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
@@ -26,9 +27,11 @@ from dovetail.placement.settings import PlacementSettings
 from dovetail.placement.triggers import asking
 from dovetail.ports.failures import Forbidden
 from dovetail.ports.objects import ClaimStatus, NewClaim, NodeClaims, Notices
+from dovetail.telemetry.metrics.karpenters.pod_times import PodTimes
 from dovetail.telemetry.metrics.karpenters.provisioning import Decisions
+from dovetail.telemetry.metrics.ours.faults import Faults
 from testbed.simulated_world import SimulatedWorld
-from testing.fakes import FakeClaims, World, followers
+from testing.fakes import FakeClaims, World, followers, on_duty
 from tests.adapters.simulator.manifests import a_deployment, a_new_claim, a_node_class, a_pod, a_pool
 from tests.waiting import until
 
@@ -48,7 +51,7 @@ class Noticed(Decisions):
     """Says when something was decided; what comes of it is returned without a further wait, where anything does."""
 
     def __init__(self) -> None:
-        super().__init__()
+        super().__init__(PodTimes(duties=on_duty()), Faults())
         self.decided = asyncio.Event()
 
     def record(self, placement: Placement, took: float, now: float) -> None:
@@ -69,7 +72,13 @@ class Stage:
 
     def step(self, notices: Notices | None = None, claims: NodeClaims | None = None) -> AwaitProvisioningPlan:
         a = self.adapter
-        settings = ProvisioningSettings(placement=PlacementSettings(), idle=0.2, claims=claims)
+        settings = ProvisioningSettings(
+            placement=PlacementSettings(),
+            idle=0.2,
+            longest=10.0,
+            claims=claims or FakeClaims(World()),
+            seconds=math.inf,
+        )
         publisher = PlacementPublisher(notices or a.notices, a.buffers, time.time)
         return AwaitProvisioningPlan(
             Snapshots(a.view, a.catalogues), publisher, settings, time.time, followers(decisions=self.decisions)
@@ -219,14 +228,13 @@ async def test_a_pod_that_has_its_claim_refused_stands_alone_and_those_beside_it
 
     # The next pass of this worker and of another one ask nothing; and what was refused is told in words.
     for other in (step, stage.step(claims=claims)):
-        assert other.refused is not None
         other.refused.begin(replace(request, refused_pods=(), claim_refusals=plan.claim_refusals))
         other.refused.again, before = time.time() + 60, claims.asked
         assert (await other.without_refused()).claim_refusals == plan.claim_refusals
         assert claims.asked == before
 
     # Once the policy is gone, a dry run of one of them frees them all.
-    claims.refuses, step.refused.again = False, 0.0  # type: ignore[union-attr]
+    claims.refuses, step.refused.again = False, 0.0
     plan = await step.without_refused()
     assert bad <= {pod.uid for node in plan.proposed for pod in node.pods}
     assert plan.claim_refusals == ()
@@ -238,7 +246,7 @@ async def test_a_claim_that_is_refused_for_no_pod_alone_is_made_in_parts(stage: 
     await until(lambda: len(asking(stage.adapter.view.snapshot()).pods) == 12, words="all pods are pending")
     step = stage.step(claims=AtMostEightCores(World()))
     asked = tuple(asking(stage.adapter.view.snapshot()).pods)
-    step.refused.begin(ProvisioningRequest(refused_pods=asked))  # type: ignore[union-attr]
+    step.refused.begin(ProvisioningRequest(refused_pods=asked))
 
     plan = await step.without_refused()
 

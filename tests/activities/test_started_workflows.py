@@ -5,6 +5,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from temporalio import activity
 from temporalio.client import Client
 from temporalio.testing import ActivityEnvironment
 
@@ -81,7 +82,11 @@ async def test_an_answer_to_a_warning_is_found_by_its_reason() -> None:
     nobody: Any = None
     answering: Any = SimpleNamespace(ours=list)
     watching = WatchInterruptions(
-        "mine", nobody, lambda: 0.0, DirectAnswers(answering, nobody, lambda: 0.0, lambda: False)
+        "mine",
+        nobody,
+        lambda: 0.0,
+        DirectAnswers(answering, nobody, lambda: 0.0, lambda: False, why_unfit=str),
+        client=activity.client,
     )
 
     assert await started(watching._start, [warning]) == [{"Cluster": "mine", "Reason": "spot_interrupted"}]

@@ -25,7 +25,7 @@ from dovetail.activities.upkeep.keep_up import KeepUp, looked
 from dovetail.messages.subjects import ClaimRef, Departure
 from dovetail.model.snapshot import Snapshot
 from dovetail.ports.failures import Failure, Forbidden, Misconfigured, NotSeenYet, Postponed, Refused, Unreachable
-from testing.fakes import FakeNotices, World
+from testing.fakes import FakeNotices, World, step_notices, unasked
 from tests.activities.test_heartbeats import Step
 from tests.lifecycle.objects import a_pool
 
@@ -171,7 +171,7 @@ async def _asleep(step: RunningStep, view: StillView) -> None:
         heartbeats._progress.reset(token)
 
 
-@pytest.mark.parametrize("wait", [NotYet("z"), Postponed("x", "traffic is shifted away")])
+@pytest.mark.parametrize("wait", [NotYet("z", after=5.0), Postponed("x", "traffic is shifted away")])
 def test_a_look_that_comes_again_later_is_no_failure_and_three_failures_are_not_shown(wait: Exception) -> None:
     health = StepHealth(Clock())
     for _ in range(3):
@@ -187,7 +187,7 @@ async def as_a_worker_runs(step: Any, health: StepHealth, kind: str) -> None:
     """A step of one of the loops, with what every worker puts around a step."""
     environment = ActivityEnvironment()
     environment.info = replace(environment.info, activity_type=kind, workflow_id="c/w", heartbeat_timeout=HOUR)
-    around = HeartbeatInterceptor(health).intercept_activity(Step())
+    around = HeartbeatInterceptor(health, notices=step_notices(World())).intercept_activity(Step())
     await environment.run(around.execute_activity, ExecuteActivityInput(fn=step, args=(), executor=None, headers={}))
 
 
@@ -232,7 +232,7 @@ async def _tasks(sick: Any, turns: range) -> None:
 
 
 def _upkeep(sick: Any, now: Callable[[], float] = lambda: 0.0) -> KeepUp:
-    return KeepUp(SimpleNamespace(view=StillView()), tuple, sick, now)  # type: ignore[arg-type]
+    return KeepUp(SimpleNamespace(view=StillView()), tuple, sick, now, questions=unasked())  # type: ignore[arg-type]
 
 
 async def _writes(sick: Any, turns: range) -> None:

@@ -42,7 +42,7 @@ from dovetail.ports.objects import MetadataChange
 from dovetail.rules.rate.rates import BegunNodes, with_begun
 from dovetail.rules.said import Cause, HeldBy
 from testing.disruption_worlds import ALL, a_pair, a_pool, condition
-from testing.fakes import FakeClaims, FakeNotices, World, mark_ports
+from testing.fakes import FakeCatalogues, FakeClaims, FakeNotices, World, mark_ports, unasked
 from testing.time_rules import with_rules
 from tests.activities.test_gated_orders import OnePool
 from tests.activities.test_pauses import COMMAND, a_joined_world, marked, pauses
@@ -99,7 +99,9 @@ def a_cluster(*rules: Policy | Freeze | Rollout, now: float = NOON) -> Snapshot:
 
 async def looked(*rules: Policy | Freeze | Rollout, now: float = NOON) -> tuple[Written, float | None]:
     written = Written()
-    look = await TimeRuleUpkeep(written, lambda: now).look(a_cluster(*rules, now=now))
+    look = await TimeRuleUpkeep(
+        written, lambda: now, catalogues=FakeCatalogues(), notices=FakeNotices(World()), questions=unasked()
+    ).look(a_cluster(*rules, now=now))
     for write in look.due:
         await write()
     return written, look.again
@@ -133,7 +135,9 @@ async def test_a_policy_says_what_of_its_rates_is_taken_and_looks_again_when_tha
     begun = with_begun(begun, [BegunNodes(NOON, "Drifted", "00000002")], (3600, 60), NOON)
     world = with_rules(Snapshot(now=NOON, pools={"default": begun, "other": a_pool("other")}), policy)
     written = Written()
-    look = await TimeRuleUpkeep(written, lambda: NOON).look(world)
+    look = await TimeRuleUpkeep(
+        written, lambda: NOON, catalogues=FakeCatalogues(), notices=FakeNotices(World()), questions=unasked()
+    ).look(world)
     for write in look.due:
         await write()
 
@@ -141,7 +145,9 @@ async def test_a_policy_says_what_of_its_rates_is_taken_and_looks_again_when_tha
     assert (taken.pool, taken.rate, taken.begun, taken.allowed) == ("default", 0, 2, 2)
     until, again = taken.until or 0.0, look.again or 0.0
     assert NOON + 3000 < again <= until < NOON + 3600
-    later = await TimeRuleUpkeep(written, lambda: until).look(world)
+    later = await TimeRuleUpkeep(
+        written, lambda: until, catalogues=FakeCatalogues(), notices=FakeNotices(World()), questions=unasked()
+    ).look(world)
     for write in later.due:
         await write()
     assert [(each.begun, each.until) for each in written.statuses["p"].rates] == [(1, None)]
@@ -255,7 +261,9 @@ async def test_a_step_of_a_roll_out_is_permitted_by_what_upkeep_writes() -> None
     drifted = a_pair("n1", pool="default", also=("Drifted",))
     world = replace(a_cluster(rollout), claims={drifted.claim.name: drifted.claim})
     written = Written()
-    look = await TimeRuleUpkeep(written, lambda: NOON).look(world)
+    look = await TimeRuleUpkeep(
+        written, lambda: NOON, catalogues=FakeCatalogues(), notices=FakeNotices(World()), questions=unasked()
+    ).look(world)
     for write in look.due:
         await write()
     status = written.rollouts["r"]
@@ -272,7 +280,9 @@ async def test_a_step_of_a_roll_out_is_permitted_by_what_upkeep_writes() -> None
     }
     for due in (1, 0):  # its gate is asked from now on
         world = with_rules(world, replace(rollout, status=written.rollouts["r"]))
-        again = await TimeRuleUpkeep(written, lambda: NOON + 1).look(world)
+        again = await TimeRuleUpkeep(
+            written, lambda: NOON + 1, catalogues=FakeCatalogues(), notices=FakeNotices(World()), questions=unasked()
+        ).look(world)
         assert len(again.due) == due
         for write in again.due:
             await write()
@@ -330,7 +340,7 @@ class Refusing:
         self.claims = {claim.name: claim for claim in (an_image("n1", "image-1"), an_image("n2", "image-1"))}
         self.written, self.notices, self.now = Written(), FakeNotices(World()), NOON
         self.made = MadeOf("x/image-2")
-        self.upkeep = TimeRuleUpkeep(self.written, lambda: self.now, self.made, self.notices)  # type: ignore[arg-type]
+        self.upkeep = TimeRuleUpkeep(self.written, lambda: self.now, self.made, self.notices, questions=unasked())  # type: ignore[arg-type]
 
     async def look(self) -> RolloutStatus:
         world = replace(a_cluster(self.rollout, now=self.now), claims=self.claims)

@@ -218,7 +218,7 @@ async def test_pools_and_claims_of_another_provider_are_written_by_nobody_here()
     notices = NoticeUpkeep(FakeNotices(world))
     tasks: list[UpkeepTask] = [
         PoolUpkeep(Pools(pool), claims, catalogues, world.now),
-        ClaimUpkeep(claims, catalogues, world.now),
+        ClaimUpkeep(claims, catalogues, world.now, reservation_labels=frozenset(), well_known=names.WELL_KNOWN_LABELS),
         ConsistencyUpkeep(claims, FakeNotices(world), world.now),
         notices,
     ]
@@ -260,7 +260,9 @@ async def test_pods_that_come_and_pods_that_go_are_stamped_and_those_within_ten_
     """DIS-163, DIS-165: also a pod that vanishes without a deletionTimestamp; not what stood there at the first
     look."""
     world = World()
-    task = ClaimUpkeep(FakeClaims(world), ReadyClass(), world.now)
+    task = ClaimUpkeep(
+        FakeClaims(world), ReadyClass(), world.now, reservation_labels=frozenset(), well_known=names.WELL_KNOWN_LABELS
+    )
     world.put(a_joined_claim(last_pod_event=world.clock - 60.0), a_joined_node(), a_pod("one"))
     stamps = []
 
@@ -286,7 +288,9 @@ async def test_pods_that_come_and_pods_that_go_are_stamped_and_those_within_ten_
 async def test_pods_of_a_node_that_is_not_initialised_are_stamped_once_it_is() -> None:
     """DIS-163: LaunchNode still writes to that claim; quiet begins with the initialisation at the earliest anyway."""
     world = World()
-    task = ClaimUpkeep(FakeClaims(world), ReadyClass(), world.now)
+    task = ClaimUpkeep(
+        FakeClaims(world), ReadyClass(), world.now, reservation_labels=frozenset(), well_known=names.WELL_KNOWN_LABELS
+    )
     joined = a_joined_claim()
     starting = replace(joined, conditions=tuple(c for c in joined.conditions if c.type != names.INITIALIZED_CONDITION))
     world.put(starting, a_joined_node())
@@ -306,7 +310,9 @@ async def test_a_claim_that_cannot_be_judged_keeps_its_conditions_and_the_others
     world, quiet = World(), replace(a_pool().disruption, consolidate_after=0.0)
     world.put(a_joined_claim("odd", created=None), a_joined_claim("sound"))
     pool = replace(a_pool(), disruption=quiet)
-    task = ClaimUpkeep(FakeClaims(world), ReadyClass(), world.now)
+    task = ClaimUpkeep(
+        FakeClaims(world), ReadyClass(), world.now, reservation_labels=frozenset(), well_known=names.WELL_KNOWN_LABELS
+    )
 
     look = await task.look(seen(world, pool))
     for write in look.due:

@@ -16,7 +16,7 @@ from dovetail.model import names
 from dovetail.model.nodes import NodeClaim
 from dovetail.model.snapshot import Snapshot
 from dovetail.ports.failures import Forbidden, NotSeenYet
-from testing.fakes import World
+from testing.fakes import World, unasked
 from tests.activities.test_provisioning import Stage
 from tests.activities.test_provisioning import stage as stage
 from tests.activities.test_upkeep import ReadyClass, seen
@@ -57,7 +57,7 @@ async def test_one_task_or_write_that_fails_does_not_stop_the_others() -> None:
         raise TypeError("a bug of ours")
 
     tasks: list[Any] = [Task(error=ValueError("4301 digits")), Task(forbidden, write, bug), Task(write)]
-    upkeep = KeepUp(Whole(), lambda: tasks, None, lambda: 0.0)  # type: ignore[arg-type]
+    upkeep = KeepUp(Whole(), lambda: tasks, None, lambda: 0.0, questions=unasked())  # type: ignore[arg-type]
 
     looks = await looked(tasks, Snapshot(now=0.0))
     wrote, all_well, _ = await upkeep.carried_out(looks)
@@ -92,7 +92,7 @@ async def test_no_pool_gets_a_status_before_everything_has_been_listed(
     await stage.launch(await adapter.claims.create(joined))
     await until(lambda: _is_launched(adapter.view.claim("first")), words="the cache knows of the instance")
     pools = PoolUpkeep(adapter.pools, adapter.claims, adapter.catalogues, time.time)
-    upkeep = KeepUp(Snapshots(adapter.view, adapter.catalogues), lambda: [pools], None, time.time)
+    upkeep = KeepUp(Snapshots(adapter.view, adapter.catalogues), lambda: [pools], None, time.time, questions=unasked())
 
     def used() -> str:
         [pool] = world.objects("NodePool")

@@ -15,6 +15,7 @@ from dovetail.activities.upkeep.claims import ClaimUpkeep
 from dovetail.activities.upkeep.consistency import ConsistencyUpkeep
 from dovetail.activities.upkeep.keep_up import UpkeepTask
 from dovetail.activities.upkeep.pools import PoolUpkeep
+from dovetail.model import names
 from dovetail.model.nodes import Condition, NodeClaim
 from dovetail.model.pools import NodePool
 from dovetail.model.values.time import format_time, parse_time
@@ -47,7 +48,9 @@ def test_after_some_looks_nothing_is_written_any_more(
         world.put(a_joined_claim(), a_joined_node())
         tasks: list[UpkeepTask] = [
             PoolUpkeep(pools, made, ReadyClass(), world.now),
-            ClaimUpkeep(made, ReadyClass(), world.now),
+            ClaimUpkeep(
+                made, ReadyClass(), world.now, reservation_labels=frozenset(), well_known=names.WELL_KNOWN_LABELS
+            ),
             ConsistencyUpkeep(made, FakeNotices(world), world.now),
         ]
         await look(tasks, world, pools)

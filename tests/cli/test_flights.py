@@ -33,9 +33,11 @@ from dovetail.model.snapshot import Snapshot
 from dovetail.placement.provisioning_plan import plan_provisioning
 from dovetail.settings.deciding import DECIDING, deciding, disruption_settings, placement_settings
 from dovetail.settings.settings import Settings
+from dovetail.telemetry.metrics.karpenters.pod_times import PodTimes
 from dovetail.wiring.world import open_world
 from dovetail.worker.steps import Wiring
 from testbed.simulated_world import SimulatedWorld
+from testing.fakes import on_duty
 from tests.adapters.simulator.manifests import a_deployment, a_pdb, a_pod
 from tests.cli.schemas import faults_of
 from tests.cli.test_explain_node import OPEN, a_bound_pod, a_managed_node
@@ -173,7 +175,7 @@ async def test_the_steps_that_decide_hand_over_what_they_decided_on(tmp_path: Pa
     world = await open_world(settings)
     recorder = FlightRecorder(store_of(settings), settings)
     try:
-        steps = Wiring(settings=settings, world=world, flights=recorder)._plan()
+        steps = Wiring(settings=settings, world=world, times=PodTimes(duties=on_duty()), flights=recorder)._plan()
         [disrupting] = [step for step in steps if isinstance(step, AwaitDisruptionPlan)]
         [placing] = [step for step in steps if isinstance(step, AwaitProvisioningPlan)]
         await disrupting._choose((await looked(SimulatedWorld.open(tmp_path / "world.db"))).snapshot)

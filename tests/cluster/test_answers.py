@@ -19,7 +19,7 @@ import yaml
 
 from dovetail.adapters.kube.client import Client
 from dovetail.adapters.kube.connection import ClusterAddress
-from dovetail.adapters.kube.inspection import KubeInspection
+from dovetail.adapters.kube.inspection import KubeInspection, Need
 from dovetail.answers.serving.askers import Askers, Visitor
 from dovetail.answers.serving.replies import ASKER
 from dovetail.cli.demo.temporal_server import free_ports, stop_process
@@ -254,8 +254,8 @@ async def test_the_api_server_says_where_a_person_is_and_where_it_comes_from_its
     assert (await ground.api.post(slices, {**of, "kind": "EndpointSlice", **one})).status == 201
     client = Client(ClusterAddress(kubeconfig=ground.everything.plane.kubeconfig))
     await client.open()
-    addresses = await KubeInspection(client).servers()
-    askers = Askers((), KubeInspection(client).servers)
+    addresses = await KubeInspection(client, gated=(), need=Need(), node_classes=()).servers()
+    askers = Askers((), KubeInspection(client, gated=(), need=Need(), node_classes=()).servers)
     endpoint = Endpoint(host="127.0.0.1", port=0, routes={}, pages={"/": noted}, askers=askers)
     await endpoint.start()
     assert endpoint.server is not None

@@ -3,6 +3,7 @@
 The attacks are tried under the worker's own identity; what the worker does with these rights it does by its own code.
 """
 
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
@@ -170,7 +171,7 @@ async def test_a_stolen_worker_changes_nothing_of_a_pod_but_its_deletion_cost(sc
     """OPS-5."""
     await scene.refused(f"{PODS}/kept", DELETION_COSTS.policy, OF_A_POD)
 
-    pods = KubePods(scene.client)
+    pods = KubePods(scene.client, clock=time.time)
     for value in ("-1", "7", None):
         await pods.annotate(await scene.seen(), names.POD_DELETION_COST, value)
         found = (await scene.ground.api.get(f"{PODS}/kept")).body["metadata"].get("annotations") or {}
@@ -181,7 +182,7 @@ async def test_a_stolen_worker_changes_nothing_of_a_pod_s_status_but_its_place(s
     """OPS-5."""
     await scene.refused(f"{PODS}/kept/status", PLACES.policy, OF_ITS_STATUS)
 
-    pods = KubePods(scene.client)
+    pods = KubePods(scene.client, clock=time.time)
     for node in ("node-1", "node-2", ""):
         await pods.nominate(await scene.seen(), node)
         assert (await scene.seen()).nominated_node == node
@@ -191,7 +192,7 @@ async def test_a_stolen_worker_changes_nothing_of_a_node_s_status_but_what_it_sa
     """OPS-5."""
     await scene.refused(f"{NODES}/kept/status", "dovetail-node-status", OF_A_NODE)
 
-    nodes = KubeNodes(scene.client)
+    nodes = KubeNodes(scene.client, lookups=None)
     for said in (planned, draining):
         await nodes.set_conditions(await scene.node(), said(await scene.node(), NOW, "Drifted"))
     await nodes.set_conditions(await scene.node(), drained(await scene.node(), NOW))
@@ -276,7 +277,7 @@ async def changed(scene: Scene, right: GuardedRight, how: Any) -> AsyncIterator[
 @pytest.mark.parametrize("how", [another_identity, another_condition, elsewhere])
 async def test_a_policy_that_means_others_is_not_believed(scene: Scene, right: GuardedRight, how: Any) -> None:
     """TRM-45. Nothing is written then, and `doctor` says so."""
-    pods, deployments = KubePods(scene.client), KubeDeployments(scene.client)
+    pods, deployments = KubePods(scene.client, clock=time.time), KubeDeployments(scene.client)
     assert scene.deployment.roll_out is not None
     begun = beginning(scene.deployment.roll_out, "n", NOW)
     uses: dict[str, Callable[[], Awaitable[object]]] = {
@@ -284,7 +285,9 @@ async def test_a_policy_that_means_others_is_not_believed(scene: Scene, right: G
         PLACES.policy: partial(pods.nominate, scene.pod, "node-1"),
         MOVES.policy: partial(deployments.annotate, scene.deployment, begun),
     }
-    inspection = KubeInspection(scene.client, need=Need(keeps_places=True, moves=True, deletion_costs=True))
+    inspection = KubeInspection(
+        scene.client, need=Need(keeps_places=True, moves=True, deletion_costs=True), gated=(), node_classes=()
+    )
     async with changed(scene, right, how):
         with pytest.raises(Forbidden, match=f"the admission policy {right.policy} does not refuse"):
             await uses[right.policy]()

@@ -6,7 +6,7 @@ import pytest
 
 from dovetail.adapters.kube.client import Client
 from dovetail.adapters.kube.connection import ClusterAddress
-from dovetail.adapters.kube.inspection import KubeInspection
+from dovetail.adapters.kube.inspection import KubeInspection, Need
 from dovetail.adapters.kubernetes_json.kinds import CLUSTER_KINDS
 from testbed.plane import ApiClient, PlaneState
 from tests.cluster.serving_kinds import server
@@ -20,7 +20,7 @@ async def test_an_admin_lacks_no_right_and_the_clocks_of_one_machine_agree(plane
     client = Client(ClusterAddress(kubeconfig=plane.kubeconfig))
     await client.open()
     try:
-        facts = await KubeInspection(client).facts()
+        facts = await KubeInspection(client, gated=(), need=Need(), node_classes=()).facts()
     finally:
         await client.close()
 
@@ -33,7 +33,7 @@ async def test_every_kind_is_recorded_as_json_once_it_is_served(plane: PlaneStat
     client = Client(ClusterAddress(kubeconfig=plane.kubeconfig))
     await client.open()
     try:
-        inspection = KubeInspection(client)
+        inspection = KubeInspection(client, gated=(), need=Need(), node_classes=())
         missing = (await inspection.facts()).missing_kinds
         objects = await inspection.objects()
     finally:
@@ -77,7 +77,7 @@ async def test_what_is_left_of_karpenter_before_v1_is_named_where_there_is_any(
     client = Client(ClusterAddress(kubeconfig=plane.kubeconfig))
     await client.open()
     try:
-        inspection = KubeInspection(client)
+        inspection = KubeInspection(client, gated=(), need=Need(), node_classes=())
         before = (await inspection.facts()).left_behind
         assert (await server.post(kinds, OLD_KIND)).status == 201
         body = {"apiVersion": "karpenter.sh/v1alpha5", "kind": "Provisioner", "metadata": {"name": "default"}}

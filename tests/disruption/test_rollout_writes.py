@@ -19,7 +19,7 @@ from dovetail.model.own.rollouts import Rollout, RolloutState, RolloutStatus, Ro
 from dovetail.model.snapshot import Snapshot
 from dovetail.rules.rollout.nodes import nodes_of
 from testing.disruption_worlds import HOUR, NOW, a_pair, a_pool, a_world, condition
-from testing.fakes import FakeNotices, World
+from testing.fakes import FakeCatalogues, FakeNotices, World, unasked
 from testing.kept_rollouts import kept
 from testing.time_rules import with_rules
 from tests.activities.test_time_rules import Written
@@ -58,7 +58,9 @@ class Change:
         self.rollout = Rollout(name="r", uid="u", created=NOW - 60, pool="a", steps=STEPS)
         self.wave, self.now, self.looks = nodes // 5, NOW, Counter[str]()
         self.kept, self.notices = Kept(), FakeNotices(World())
-        self.places = TimeRuleUpkeep(self.kept, lambda: self.now, notices=self.notices)
+        self.places = TimeRuleUpkeep(
+            self.kept, lambda: self.now, notices=self.notices, catalogues=FakeCatalogues(), questions=unasked()
+        )
         self.objects = RolloutUpkeep(self.kept, self.notices)
 
     def world(self) -> Snapshot:

@@ -15,6 +15,7 @@ from dovetail.telemetry.metrics.exposition import counted, left_out_samples
 from dovetail.telemetry.metrics.gauges import Sample
 from dovetail.telemetry.metrics.karpenters.condition_metrics import ConditionMetrics
 from dovetail.telemetry.metrics.scrape import MOST_SERIES, meter_provider
+from testing.fakes import on_duty
 from tests.metrics.text_format import read_page
 
 CLASS = ("karpenter.k8s.aws", "EC2NodeClass")
@@ -30,7 +31,7 @@ class Scraped:
         meter = meter_provider([self.reader]).get_meter("test")
         monkeypatch.setattr(metrics, "get_meter", lambda _name: meter)
         self.cache = Cache((*CLUSTER_KINDS, raw_kind(CLASS[1], "/apis/karpenter.k8s.aws/v1/ec2nodeclasses")))
-        self.metrics = ConditionMetrics(CachedConditions(self.cache), [CLASS], lambda: NOW)
+        self.metrics = ConditionMetrics(CachedConditions(self.cache), [CLASS], lambda: NOW, duties=on_duty())
         self.metrics.follow()
         self.version = 0
 

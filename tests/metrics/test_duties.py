@@ -17,8 +17,8 @@ from dovetail.ports.failures import NotSeenYet
 from dovetail.telemetry.metrics.duties import DISRUPTION, PROVISIONING, UPKEEP, Duties
 from dovetail.telemetry.metrics.karpenters.catalogue import GAUGE_LOOPS, GAUGES
 from dovetail.telemetry.metrics.karpenters.pod_times import PodTimes
-from dovetail.telemetry.metrics.scrape import Scrape
 from testing.disruption_worlds import a_pair, a_pod, a_world
+from testing.fakes import a_scrape, on_duty
 from tests.worker.test_endpoints import Still
 
 
@@ -29,8 +29,8 @@ def counting() -> tuple[InMemoryMetricReader, Any]:
 
 async def scraped(snapshot: Snapshot, duties: Duties, reader: InMemoryMetricReader | None = None) -> list[str]:
     times = PodTimes(duties=duties)
-    scrape = Scrape(
-        view=Still(snapshot),  # type: ignore[arg-type]  # a scrape asks nothing else of it
+    scrape = a_scrape(
+        view=Still(snapshot),  # a scrape asks nothing else of it
         supported=lambda: snapshot.supported_node_classes,
         settings=DisruptionSettings(),
         reader=reader or InMemoryMetricReader(),
@@ -47,8 +47,8 @@ async def test_two_workers_show_each_gauge_of_the_cluster_once() -> None:
     holder.begin("c/caretaker", "keep_up", None, 1)
     other.begin("c/scheduler", "await_provisioning_plan", None, 1)
 
-    speaks = await scraped(world, Duties(holder.works_on))
-    silent = await scraped(world, Duties(other.works_on))
+    speaks = await scraped(world, on_duty(holder.works_on))
+    silent = await scraped(world, on_duty(other.works_on))
 
     def families(lines: list[str]) -> set[str]:
         """Without summaries, which count what this worker did, and here what other tests of the process did."""
@@ -78,8 +78,8 @@ async def test_a_gauge_of_the_last_round_is_shown_where_the_rounds_are_made() ->
     meter.create_counter("karpenter_nodes_created_total").add(2)
     world = a_world([])
 
-    planner = await scraped(world, Duties(lambda loop: loop == PROVISIONING), reader)
-    decider = await scraped(world, Duties(lambda loop: loop == DISRUPTION), reader)
+    planner = await scraped(world, on_duty(lambda loop: loop == PROVISIONING), reader)
+    decider = await scraped(world, on_duty(lambda loop: loop == DISRUPTION), reader)
 
     assert "karpenter_scheduler_unschedulable_pods_count 3" in planner
     assert "karpenter_voluntary_disruption_eligible_nodes 3" not in planner
@@ -96,7 +96,7 @@ def test_every_gauge_of_a_last_round_has_the_loop_that_makes_the_rounds() -> Non
 def test_the_last_holder_goes_on_while_temporal_is_away_and_stops_when_it_is_back() -> None:
     """MET-7."""
     here, away = {UPKEEP}, [False]
-    duties = Duties(here.__contains__, lambda: away[0])
+    duties = on_duty(here.__contains__, lambda: away[0])
     assert duties.has(UPKEEP) and not duties.has(PROVISIONING)
 
     here.clear()
@@ -124,8 +124,8 @@ def test_a_pods_wait_is_counted_by_one_of_two_workers(monkeypatch: Any) -> None:
     )
     waiting = replace(a_pod("", "1"), node_name="", phase="Pending", ready=None)
     ready = replace(waiting, node_name="n1", phase="Running", ready=True)
-    for duties in (Duties(), Duties(lambda loop: False)):
-        times = PodTimes(lambda: waiting.created + 5.0, duties)
+    for duties in (on_duty(), on_duty(lambda loop: False)):
+        times = PodTimes(lambda: waiting.created + 5.0, duties=duties)
         times.heard(None, waiting)
         times.heard(waiting, ready)
     assert seen == ["pods_bound_duration_seconds", "pods_startup_duration_seconds"]
@@ -140,8 +140,8 @@ async def test_who_asks_while_a_scrape_runs_gets_its_answer() -> None:
             asked.append(1)
             return self.shown
 
-    scrape = Scrape(
-        view=Counting(a_world([a_pair("n1")])),  # type: ignore[arg-type]
+    scrape = a_scrape(
+        view=Counting(a_world([a_pair("n1")])),
         supported=frozenset,
         settings=DisruptionSettings(),
         reader=InMemoryMetricReader(),
@@ -162,8 +162,8 @@ async def test_a_view_that_cannot_be_used_says_for_how_long(monkeypatch: Any) ->
 
     clock = [1000.0]
     monkeypatch.setattr("dovetail.telemetry.metrics.scrape.time", SimpleNamespace(monotonic=lambda: clock[0]))
-    scrape = Scrape(
-        view=Broken(Snapshot(now=1.0)),  # type: ignore[arg-type]
+    scrape = a_scrape(
+        view=Broken(Snapshot(now=1.0)),
         supported=frozenset,
         settings=DisruptionSettings(),
         reader=InMemoryMetricReader(),

@@ -10,11 +10,12 @@ from dovetail.telemetry.metrics.exposition import measured
 from dovetail.telemetry.metrics.instruments import OWN_PREFIX
 from dovetail.telemetry.metrics.ours.faults import HELP, MOST_NAMED, Faults
 from testing.disruption_worlds import a_pair, a_pod, a_world
+from testing.fakes import on_duty
 from tests.metrics.shown import shown
 
 
 def lines_of(faults: Faults, snapshot: Snapshot, duties: Duties | None = None) -> list[str]:
-    samples = faults.samples(snapshot, duties or Duties())
+    samples = faults.samples(snapshot, duties or on_duty())
     return [line for line in measured(samples, HELP, OWN_PREFIX) if not line.startswith("#")]
 
 
@@ -77,8 +78,8 @@ def test_a_fault_is_told_by_the_worker_that_found_it_and_an_unreadable_object_by
     faults.judged("disruption", unjudged)
     faults.judged("provisioning", unjudged)
 
-    planner = lines_of(faults, world, Duties(lambda loop: loop == PROVISIONING))
-    neither = lines_of(faults, world, Duties(lambda loop: False))
+    planner = lines_of(faults, world, on_duty(lambda loop: loop == PROVISIONING))
+    neither = lines_of(faults, world, on_duty(lambda loop: False))
 
     assert planner[-1:] == ['dovetail_objects_set_aside{kind="Pod",why="unjudged"} 1']
     assert not any("NodePool" in line for line in planner)

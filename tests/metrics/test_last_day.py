@@ -8,8 +8,8 @@ from dovetail.disruption.settings import DisruptionSettings
 from dovetail.model.snapshot import Snapshot
 from dovetail.telemetry.metrics.duties import UPKEEP, Duties
 from dovetail.telemetry.metrics.ours.last_day import MOST_NAMESPACES, LastDay, PoolDay
-from dovetail.telemetry.metrics.scrape import Scrape
 from testing.disruption_worlds import CLASS, a_pair, a_pod, a_pool, a_world
+from testing.fakes import a_scrape, on_duty
 from tests.metrics.test_duties import counting
 from tests.worker.test_endpoints import Still
 
@@ -19,8 +19,8 @@ POOL: Final = "a"
 async def scraped(last_day: LastDay, duties: Duties) -> set[str]:
     """The lines of this part."""
     world, (reader, _) = a_world([a_pair("n1")]), counting()
-    scrape = Scrape(
-        view=Still(world),  # type: ignore[arg-type]  # a scrape asks nothing else of it
+    scrape = a_scrape(
+        view=Still(world),  # a scrape asks nothing else of it
         supported=lambda: world.supported_node_classes,
         settings=DisruptionSettings(),
         reader=reader,
@@ -38,11 +38,11 @@ async def test_a_nodepool_and_a_namespace_that_are_not_named_any_more_leave_noth
         {"gone": PoolDay(9.0, 4.0, 1, 0), "web": PoolDay(1.5, 2.0, 3, 1)},
         {("namespace", "old"): 9.0, ("nobody", ""): 1.5},
     )
-    assert 'dovetail_last_day_saved_dollars{nodepool="gone"} 9' in await scraped(last_day, Duties())
+    assert 'dovetail_last_day_saved_dollars{nodepool="gone"} 9' in await scraped(last_day, on_duty())
 
     last_day.keep({"web": PoolDay(2.5, None, 3, 1)}, {("namespace", "shop"): 2.5})
 
-    assert await scraped(last_day, Duties()) == {
+    assert await scraped(last_day, on_duty()) == {
         'dovetail_last_day_saved_dollars{nodepool="web"} 2.5',
         'dovetail_last_day_moves{nodepool="web"} 3',
         'dovetail_last_day_moves_back{nodepool="web"} 1',
@@ -54,8 +54,8 @@ async def test_no_gauge_is_left_of_a_nodepool_that_is_gone() -> None:
     """MET-4: of all of them, and of its nodes and pods; what has been counted stays."""
     last_day, (reader, _) = LastDay(), counting()
     view = Still(a_world([a_pair("n1")], [a_pod("n1")], [a_pool(limits={"cpu": 10**12})]))
-    scrape = Scrape(
-        view=view,  # type: ignore[arg-type]  # a scrape asks nothing else of it
+    scrape = a_scrape(
+        view=view,  # a scrape asks nothing else of it
         supported=lambda: frozenset({(CLASS.group, CLASS.kind)}),
         settings=DisruptionSettings(),
         reader=reader,
@@ -88,7 +88,7 @@ async def test_only_the_worker_that_speaks_for_the_cluster_says_it() -> None:
     """MET-7: another one, whose figures are those of the hour in which it spoke, is silent."""
     last_day, here = LastDay(), {UPKEEP}
     last_day.keep({"web": PoolDay(1.0, 2.0, 3, 1)}, {})
-    duties = Duties(here.__contains__)
+    duties = on_duty(here.__contains__)
     assert await scraped(last_day, duties)
 
     here.clear()

@@ -7,9 +7,9 @@ import pytest
 from dovetail.model import names
 from dovetail.model.nodes import Condition, NodeClaim
 from dovetail.model.snapshot import Snapshot
-from dovetail.telemetry.metrics.duties import Duties
 from dovetail.telemetry.metrics.ours import phases
 from dovetail.telemetry.metrics.ours.phases import PhaseTimes, phase_of, phase_samples
+from testing.fakes import on_duty
 from tests.lifecycle.objects import a_claim, a_pool
 from tests.metrics.test_lifecycle import Meter
 
@@ -56,7 +56,7 @@ def test_a_phase_is_timed_at_its_end_by_the_worker_that_speaks_for_the_cluster(m
     meter = Meter()
     monkeypatch.setattr(phases, "INSTRUMENTS", phases.INSTRUMENTS.on(meter.provider.get_meter("test")))
     launching, registering, gone = claim_with(), claim_with(*LIFE[:1]), claim_with(*LIFE, deleting=1500.0)
-    for duties in (Duties(), Duties(lambda loop: False)):
+    for duties in (on_duty(), on_duty(lambda loop: False)):
         times = PhaseTimes(duties, lambda: 1530.0)
         times.heard(None, launching)
         times.heard(launching, registering)

@@ -9,6 +9,7 @@ from dovetail.model.pods import Pod
 from dovetail.telemetry.metrics.karpenters import pod_times
 from dovetail.telemetry.metrics.karpenters.pod_times import PodTimes
 from testing.disruption_worlds import a_pod
+from testing.fakes import on_duty
 
 CREATED = 1000.0
 
@@ -39,7 +40,7 @@ def gauges(times: PodTimes) -> dict[str, float]:
 
 def test_a_pod_is_counted_when_it_is_bound_and_when_it_is_ready(observed: list[tuple[str, float]]) -> None:
     clock = Clock()
-    times, pod = PodTimes(clock), pending()
+    times, pod = PodTimes(clock, duties=on_duty()), pending()
     bound = replace(pod, node_name="n1")
     ready = replace(bound, phase="Running", ready=True)
     times.heard(None, pod)
@@ -61,7 +62,7 @@ def test_a_pod_is_counted_when_it_is_bound_and_when_it_is_ready(observed: list[t
 
 def test_a_pod_that_was_never_seen_pending_counts_nothing(observed: list[tuple[str, float]]) -> None:
     """MET-6: a new process begins anew."""
-    times = PodTimes(Clock())
+    times = PodTimes(Clock(), duties=on_duty())
     running = pending(phase="Running", node_name="n1")
     times.heard(None, running)
     times.heard(running, replace(running, ready=True))
@@ -72,7 +73,7 @@ def test_a_pod_that_was_never_seen_pending_counts_nothing(observed: list[tuple[s
 @pytest.mark.parametrize("end", [None, "Succeeded", "Failed"])
 def test_a_pod_that_ends_or_is_deleted_observes_nothing(observed: list[tuple[str, float]], end: str | None) -> None:
     """MET-6, BEH-117: it would be negative."""
-    times, pod = PodTimes(Clock()), pending()
+    times, pod = PodTimes(Clock(), duties=on_duty()), pending()
     times.heard(None, pod)
     times.heard(pod, None if end is None else replace(pod, phase=end))
 
@@ -82,7 +83,7 @@ def test_a_pod_that_ends_or_is_deleted_observes_nothing(observed: list[tuple[str
 def test_gauges_say_how_long_a_pod_has_waited_for_what() -> None:
     """BEH-117, PLC-236: no room in a later round takes the time of the first success away."""
     clock = Clock()
-    times, pod = PodTimes(clock), pending()
+    times, pod = PodTimes(clock, duties=on_duty()), pending()
     times.heard(None, pod)
     times.acknowledged(pod.uid, CREATED + 1.0)
     clock.now = CREATED + 4.0
@@ -104,7 +105,7 @@ def test_gauges_say_how_long_a_pod_has_waited_for_what() -> None:
 def test_the_pass_under_way_shows_its_pods_and_for_how_long_it_has_lasted() -> None:
     """MET-1p."""
     clock = Clock()
-    times = PodTimes(clock)
+    times = PodTimes(clock, duties=on_duty())
 
     def shown() -> dict[str, float]:
         return {sample.name: sample.value for sample in times.pass_samples()}

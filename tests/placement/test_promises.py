@@ -88,7 +88,7 @@ def test_a_pod_that_stays_and_is_counted_by_an_affinity_keeps_its_zone() -> None
     term = {"labelSelector": {"matchLabels": {"app": "leader"}}, "topologyKey": names.ZONE}
     follower["spec"]["affinity"] = {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
 
-    compiled = Compiler(_finished(raw), {0: 0.0}).compile()
+    compiled = Compiler(_finished(raw), {0: 0.0}, deals=False).compile()
     assert compiled is not None
     [part] = compiled.frozen
     assert [pod.name for pod in part.pods] == [leader["metadata"]["name"]]

@@ -28,7 +28,7 @@ def test_a_step_does_not_count_on_room_that_another_has_taken() -> None:
     """Two nodes give up a pod each, and there is room for one."""
     pods = [a_bound_pod("b1", "n1", cpu="3"), a_bound_pod("b2", "n2", cpu="3")]
     index = an_index(a_snapshot(pods, [a_node("n1"), a_node("n2"), a_node("n3")]))
-    steps = StepwiseSimulation(index, frozenset({"n1", "n2"}))
+    steps = StepwiseSimulation(index, frozenset({"n1", "n2"}), later=frozenset(), options=SimulationOptions())
 
     first, second = (steps.move(index.moving_from(name).pods) for name in ("n1", "n2"))
 
@@ -40,7 +40,7 @@ def test_the_new_nodes_of_one_step_are_closed_to_the_next() -> None:
     """Each step becomes a command with replacements of its own."""
     pods = [a_bound_pod("b1", "n1"), a_bound_pod("b2", "n2")]
     index = an_index(a_snapshot(pods, [a_node("n1"), a_node("n2")]))
-    steps = StepwiseSimulation(index, frozenset({"n1", "n2"}))
+    steps = StepwiseSimulation(index, frozenset({"n1", "n2"}), later=frozenset(), options=SimulationOptions())
 
     assert [groups(steps.move(index.moving_from(name).pods)) for name in ("n1", "n2")] == [[["b1"]], [["b2"]]]
 
@@ -49,7 +49,7 @@ def test_a_pod_that_moves_later_is_not_placed_at_the_start() -> None:
     """Its place is part of the answer to the step that moves it."""
     pod = a_pod("p")
     index = an_index(a_snapshot([pod], [a_node("n1"), a_node("n2")]))
-    steps = StepwiseSimulation(index, frozenset({"n1"}), later=frozenset({pod.uid}))
+    steps = StepwiseSimulation(index, frozenset({"n1"}), later=frozenset({pod.uid}), options=SimulationOptions())
 
     assert [list(steps.move(pods).existing) for pods in ([], [pod])] == [[], ["n2"]]
 

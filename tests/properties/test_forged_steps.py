@@ -26,8 +26,10 @@ from dovetail.activities.identity.cluster_guard import ClusterGuard
 from dovetail.activities.identity.cluster_header import with_header
 from dovetail.adapters.simulator.world import SimulatedWorld
 from dovetail.settings.settings import Settings
+from dovetail.telemetry.metrics.karpenters.pod_times import PodTimes
 from dovetail.wiring.world import open_world
 from dovetail.worker.steps import Step, Wiring
+from testing.fakes import on_duty
 from tests.properties.forging import CLUSTER, POOLS, STATES, Cluster, fill, forged, given_of
 
 pytestmark = pytest.mark.slow
@@ -83,7 +85,7 @@ async def served(claims: list[tuple[str, str, int]]) -> AsyncIterator[tuple[Clus
         chosen = Settings.model_validate({"CLUSTER_NAME": CLUSTER, "DOVETAIL_WORLD": str(file)})
         world = await open_world(chosen)
         try:
-            queues = Wiring(settings=chosen, world=world).activities(("control",))
+            queues = Wiring(settings=chosen, world=world, times=PodTimes(duties=on_duty())).activities(("control",))
             yield cluster, {step.__name__: step for step in queues["control"]}, world.cluster_uid
         finally:
             await world.close()

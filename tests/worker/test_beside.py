@@ -8,6 +8,7 @@ import aiohttp
 import pytest
 
 from dovetail.adapters.aws.calls import Calls
+from dovetail.adapters.aws.meters import called
 from dovetail.adapters.aws.settings import AwsSettings
 from dovetail.cli.demo.temporal_server import free_ports
 from dovetail.ports.failures import Forbidden
@@ -71,7 +72,7 @@ async def test_one_that_could_answer_nobody_says_so(tmp_path: Path, missing: dic
 @pytest.mark.parametrize("operation", ["CreateFleet", "TerminateInstances", "CreateTags", "RunInstances"])
 async def test_the_cloud_s_calls_that_change_something_are_not_made(operation: str) -> None:
     """Not as a dry run either: whatever asks for one is about to act."""
-    calls = Calls(AwsSettings(cluster="c", region="eu-west-1"), read_only=True)
+    calls = Calls(AwsSettings(cluster="c", region="eu-west-1"), read_only=True, agent="dovetail", observe=called)
     try:
         with pytest.raises(Forbidden, match=f"ec2:{operation}: not called: this process only looks"):
             await calls.dry_run(operation)

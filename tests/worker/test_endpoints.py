@@ -19,11 +19,11 @@ from dovetail.ports.failures import NotSeenYet, Throttled
 from dovetail.settings.settings import SettingsError
 from dovetail.telemetry.metrics.karpenters import catalogue as meters
 from dovetail.telemetry.metrics.karpenters import disruption as counting_disruption
-from dovetail.telemetry.metrics.scrape import Scrape
 from dovetail.worker.endpoints import Answers
 from dovetail.worker.http_server import Endpoint
 from dovetail.worker.self_watch import SelfWatch
 from testing.disruption_worlds import CLASS, NOW, TYPES, a_pair, a_pod, a_pool, a_world, condition
+from testing.fakes import a_scrape
 from tests.worker.test_self_watch import Poller, Server
 
 
@@ -41,12 +41,12 @@ class Still:
 
 
 async def scraped(snapshot: Snapshot, reader: InMemoryMetricReader, prices: object = None) -> list[str]:
-    scrape = Scrape(
-        view=Still(snapshot),  # type: ignore[arg-type]  # a scrape asks nothing else of it
+    scrape = a_scrape(
+        view=Still(snapshot),  # a scrape asks nothing else of it
         supported=lambda: snapshot.supported_node_classes,
         settings=DisruptionSettings(),
         reader=reader,
-        catalogues=prices,  # type: ignore[arg-type]  # nor of this than two of its methods
+        catalogues=prices,  # nor of this than two of its methods
     )
     return (await scrape.text()).splitlines()
 

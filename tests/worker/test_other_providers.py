@@ -12,8 +12,10 @@ from dovetail.model.nodes import Condition, NodeClassRef, RepairPolicy
 from dovetail.model.pools import Catalogue
 from dovetail.model.snapshot import Snapshot
 from dovetail.settings.settings import read_settings
+from dovetail.telemetry.metrics.karpenters.pod_times import PodTimes
 from dovetail.worker.steps import Wiring
 from testing import fakes
+from testing.fakes import on_duty
 from tests.activities.test_claim_conditions import JudgingClass
 from tests.activities.test_upkeep import SUPPORTED, Pools
 from tests.lifecycle.objects import (
@@ -81,7 +83,7 @@ def wiring(cluster: Snapshot) -> Wiring:
         why_unfit=str,
     )
     settings = read_settings({"FEATURE_GATES": "NodeRepair=true,StaticCapacity=true", "CLUSTER_NAME": "c"})
-    return Wiring(settings=settings, world=cast(Any, ports))
+    return Wiring(settings=settings, world=cast(Any, ports), times=PodTimes(duties=on_duty()))
 
 
 async def written_by_upkeep(cluster: Snapshot) -> set[str]:

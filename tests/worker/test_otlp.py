@@ -13,13 +13,13 @@ from opentelemetry.sdk.metrics.export import InMemoryMetricReader
 from acceptance.bench.worker.scrape import View
 from dovetail.disruption.settings import DisruptionSettings
 from dovetail.settings.settings import SettingsError, read_settings
-from dovetail.telemetry.metrics.scrape import Scrape
 from dovetail.telemetry.traces.ids import SpanId
 from dovetail.telemetry.traces.spans import Span
 from dovetail.worker.otlp import observing
 from dovetail.worker.otlp.observing import Observed, observed_by
 from testbed.collector import Collector
 from testing.disruption_worlds import a_pair, a_pod, a_pool, a_world
+from testing.fakes import a_scrape
 
 ENDPOINT = "OTEL_EXPORTER_OTLP_ENDPOINT"
 FIRST = SpanId(trace="ab" * 16, span="cd" * 8)
@@ -97,8 +97,8 @@ async def test_what_is_counted_and_the_gauges_arrive(collector: Collector) -> No
     meter.create_counter("karpenter_nodes_created_total").add(3, {"nodepool": "a"})
     meter.create_histogram("karpenter_nodes_lifetime_duration_seconds").record(5.0)
     world = a_world([a_pair("n1"), a_pair("n2")], [a_pod("n1")], pools=[a_pool()])
-    scrape = Scrape(
-        view=View(world),  # type: ignore[arg-type]  # a scrape asks nothing else of it
+    scrape = a_scrape(
+        view=View(world),  # a scrape asks nothing else of it
         supported=frozenset,
         settings=DisruptionSettings(),
         reader=InMemoryMetricReader(),

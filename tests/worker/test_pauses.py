@@ -14,9 +14,11 @@ from dovetail.messages.plans import DisruptionCommand, Seen, Target
 from dovetail.messages.requests import MarkRequest
 from dovetail.messages.subjects import ClaimRef
 from dovetail.model import names
+from dovetail.telemetry.metrics.karpenters.pod_times import PodTimes
 from dovetail.wiring.world import World, open_world
 from dovetail.worker.steps import Wiring
 from testbed.simulated_world import SimulatedWorld
+from testing.fakes import on_duty
 from tests.cli.test_explain_node import a_managed_node
 from tests.cli.worlds import a_ready_pool, a_world, settings_of
 from tests.waiting import until
@@ -26,7 +28,7 @@ Step = Callable[..., Awaitable[Any]]
 
 def step_of(settings: Any, world: World, name: str) -> Step:
     """One step, as the worker has made it."""
-    queues = Wiring(settings=settings, world=world).activities(("control", "plan"))
+    queues = Wiring(settings=settings, world=world, times=PodTimes(duties=on_duty())).activities(("control", "plan"))
     return next(step for steps in queues.values() for step in steps if step.__name__ == name)
 
 

@@ -16,11 +16,11 @@ from dovetail.connection.presence import AWAY_AFTER, TemporalPresence
 from dovetail.disruption.settings import DisruptionSettings
 from dovetail.model.snapshot import Snapshot
 from dovetail.ports.failures import NotSeenYet, Throttled, Unauthenticated, Unreachable
-from dovetail.telemetry.metrics.scrape import Scrape
 from dovetail.telemetry.metrics.sources import Source
 from dovetail.worker.endpoints import Answers
 from dovetail.worker.http_server import Endpoint, Route
 from dovetail.worker.self_watch import SelfWatch
+from testing.fakes import a_scrape
 
 
 class Clock:
@@ -82,6 +82,7 @@ class Probed:
         self.presence.client = self.server  # type: ignore[assignment]
         self.watch = SelfWatch(
             view=self.view,  # type: ignore[arg-type]
+            why_unfit=str,
             steps=self.steps,
             presence=self.presence,
             workers=[self.poller],  # type: ignore[list-item]
@@ -102,9 +103,9 @@ class Probed:
 async def probed(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Probed]:
     monkeypatch.setattr(supervision, "_known", {})
     found = Probed()
-    scrape = Scrape(
+    scrape = a_scrape(
         sources=(Source(lines=found.watch.lines),),
-        view=found.view,  # type: ignore[arg-type]
+        view=found.view,
         supported=frozenset,
         settings=DisruptionSettings(),
         reader=InMemoryMetricReader(),

@@ -24,6 +24,7 @@ from dovetail.worker.self_watch import SelfWatch
 from dovetail.worker.singletons import Singletons
 from dovetail.worker.unanswered import Unanswered
 from testbed.simulated_world import SimulatedWorld
+from testing.fakes import on_duty
 from tests.system.test_temporal_away import ask
 from tests.waiting import until
 
@@ -71,7 +72,7 @@ class Wired:
     settings = read_settings({"CLUSTER_NAME": "c"})
 
     observed = Observed()
-    times = PodTimes()
+    times = PodTimes(duties=on_duty())
 
     class world:  # noqa: N801
         clock = SameClock()
@@ -97,7 +98,9 @@ async def served(monkeypatch: pytest.MonkeyPatch, pollers: list[Poller], there: 
     view: Any = None
     client: Any = None
     refused = asyncio.get_running_loop().create_future()
-    await task_queues.serve_tasks(client, wiring, SelfWatch(view=view, presence=Presence(there)), stop, refused)
+    await task_queues.serve_tasks(
+        client, wiring, SelfWatch(view=view, why_unfit=str, presence=Presence(there)), stop, refused
+    )
 
 
 async def test_a_poller_that_ends_while_temporal_is_away_ends_the_others_and_not_the_process(

@@ -21,6 +21,7 @@ from dovetail.ports.failures import Unreachable
 from dovetail.settings.providers import PROVIDERS
 from dovetail.wiring import patient_catalogues
 from dovetail.wiring.world import World
+from testing.fakes import unasked
 from tests.adapters.kube.fake_server import FakeServer, says
 from tests.waiting import until, until_answered
 from tests.worker.made_up_cloud import NODE_CLASS, MadeUpCloud
@@ -98,11 +99,17 @@ async def test_a_disruption_is_called_off_although_the_drift_of_no_claim_can_be_
     def tasks() -> list[Any]:
         claims = world.claims
         return [
-            ClaimUpkeep(claims, world.catalogues, world.clock.now),
+            ClaimUpkeep(
+                claims,
+                world.catalogues,
+                world.clock.now,
+                reservation_labels=frozenset(),
+                well_known=names.WELL_KNOWN_LABELS,
+            ),
             CancelUpkeep("c", claims, world.notices, world.clock.now),
         ]
 
-    upkeep = KeepUp(Snapshots(world.view, world.catalogues), tasks, None, world.clock.now)
+    upkeep = KeepUp(Snapshots(world.view, world.catalogues), tasks, None, world.clock.now, questions=unasked())
     keeping = asyncio.create_task(ActivityEnvironment().run(upkeep.keep_up))
 
     def answered() -> Json | None:

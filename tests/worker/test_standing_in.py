@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pytest
+from temporalio import activity
 from temporalio.client import WorkflowExecutionStatus
 from temporalio.service import RPCError, RPCStatusCode
 from temporalio.testing import ActivityEnvironment
@@ -450,7 +451,9 @@ async def read_once(stage: Stage) -> None:
     queue: Any = stage.queue
     queue.waiting.append(a_message())
     client: Any = stage.temporal
-    step = WatchInterruptions("c", queue, lambda: 1e9 if stage.queue.acknowledged else 0.0, stage.answers)
+    step = WatchInterruptions(
+        "c", queue, lambda: 1e9 if stage.queue.acknowledged else 0.0, stage.answers, client=activity.client
+    )
     async with asyncio.timeout(30):  # a look that nothing wakes comes after a minute
         await ActivityEnvironment(client=client).run(step.watch_interruptions)
 

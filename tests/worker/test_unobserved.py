@@ -5,7 +5,7 @@ from opentelemetry.sdk.metrics.export import InMemoryMetricReader
 
 from dovetail.disruption.settings import DisruptionSettings
 from dovetail.model.snapshot import Snapshot
-from dovetail.telemetry.metrics.scrape import Scrape
+from testing.fakes import a_scrape
 from tests.lifecycle.objects import a_joined_claim, a_joined_node, a_pod
 from tests.worker.test_endpoints import Still
 
@@ -18,8 +18,8 @@ async def test_gauges_of_the_cluster_are_published_unless_that_is_switched_off(o
         nodes={"node-1": a_joined_node()},
         pods={"uid-web-1": a_pod()},
     )
-    scrape = Scrape(
-        view=Still(snapshot),  # type: ignore[arg-type]  # a scrape asks nothing else of it
+    scrape = a_scrape(
+        view=Still(snapshot),  # a scrape asks nothing else of it
         supported=frozenset,
         settings=DisruptionSettings(),
         reader=InMemoryMetricReader(),

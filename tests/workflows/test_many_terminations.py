@@ -12,7 +12,6 @@ import pytest
 from temporalio import activity
 from temporalio.client import Client, WorkflowExecutionStatus
 
-from dovetail.activities.shared.every_step.heartbeats import HeartbeatInterceptor
 from dovetail.activities.termination.drain_node import DrainNode
 from dovetail.activities.termination.eviction_pace import EvictionPace
 from dovetail.messages.inputs import ClaimInput
@@ -32,6 +31,7 @@ from testing.fakes import (
     FakePods,
     World,
     drain_ports,
+    heartbeating,
     unlimited,
 )
 from tests.lifecycle.objects import a_joined_claim, a_joined_node, a_pod
@@ -134,7 +134,13 @@ async def test_terminations_at_once_all_get_their_turn_and_beat_seldom(
     others = willing(begin_departure=departure_of).of(*[step for step in STEPS if step is not DrainNode])
     steps = {"control": others, "cloud": others, "waits": [*others, *steps_of(draining)]}
     workers = [
-        queue_worker(full_server, Settings(cluster=cluster), queue, of, [HeartbeatInterceptor()])
+        queue_worker(
+            full_server,
+            Settings(cluster=cluster),
+            queue,
+            of,
+            [heartbeating()],
+        )
         for queue, of in steps.items()
     ]
     serving = [asyncio.create_task(worker.run()) for worker in workers]

@@ -11,7 +11,6 @@ import pytest
 from temporalio.client import Client
 from temporalio.worker import Worker
 
-from dovetail.activities.shared.every_step.heartbeats import HeartbeatInterceptor
 from dovetail.activities.termination.drain_node import DrainNode
 from dovetail.activities.termination.eviction_pace import EvictionPace
 from dovetail.messages.inputs import ClaimInput
@@ -27,6 +26,7 @@ from testing.fakes import (
     FakePods,
     World,
     drain_ports,
+    heartbeating,
     unlimited,
 )
 from tests.lifecycle.objects import a_joined_claim, a_joined_node, a_pod
@@ -71,7 +71,11 @@ async def test_a_worker_that_is_stopped_finishes_its_evictions_in_flight(full_se
         workflow_runner=runner(),
     )
     waits = queue_worker(
-        full_server, Settings(cluster=cluster), "waits", [draining.drain_node], [HeartbeatInterceptor()]
+        full_server,
+        Settings(cluster=cluster),
+        "waits",
+        [draining.drain_node],
+        [heartbeating()],
     )
 
     async with control:

@@ -29,6 +29,7 @@ from dovetail.adapters.aws.instance_types.sized_types import SizedType, sized_ty
 from dovetail.adapters.aws.instance_types.type_facts import known_facts, read_type
 from dovetail.adapters.aws.node_class.node_class import NodeClass, read_class
 from dovetail.adapters.aws.settings import AwsSettings
+from dovetail.adapters.aws.upkeep.node_classes import ClusterNow
 from dovetail.cli.demo.temporal_server import start_temporal
 from dovetail.model.values.json import Json
 from dovetail.ports.cloud import Instance, Prepared
@@ -99,7 +100,7 @@ def run_catalogue(repeat: int) -> Line:
     """Cold, when only prices have changed, when nothing has, and the memory that it keeps."""
     known_facts()
     types, offered = _answers()
-    prices, shortages = Prices(REGION), Shortages()
+    prices, shortages = Prices(REGION, clock=time.time), Shortages(clock=time.time, store=None)
 
     def cold() -> tuple[Region, tuple[SizedType, ...], tuple[OfferedType, ...]]:
         region = _region(types, offered)
@@ -149,7 +150,7 @@ async def _over_http(types: dict[str, Json], offered: dict[str, list[str]]) -> f
                 sized_types(again, node_class, SETTINGS, {}),
                 again,
                 node_class,
-                Circumstances(prices=Prices(REGION), shortages=Shortages()),
+                Circumstances(prices=Prices(REGION, clock=time.time), shortages=Shortages(clock=time.time, store=None)),
             )
             taken = time.process_time() - start
             assert len(region.types) > 1_300, len(region.types)  # all but Macs
@@ -180,7 +181,11 @@ async def _launches(server: CloudServer) -> Line:
     classes, notices = ClassStore(), Notices()
     adapter = open_adapter(server, classes, threads=32)
     classes.apply()
-    await adapter.node_class_upkeep(UpkeepCluster(objects=classes, claims=None, notices=notices)).keep()
+    await adapter.node_class_upkeep(
+        UpkeepCluster(
+            objects=classes, claims=None, notices=notices, nodes=None, now=ClusterNow(claims=tuple, pools=tuple)
+        )
+    ).keep()
     await _launched(adapter)  # the first of a process makes clients and reads the types
     since = server.control("GET", "ledger")["last"]
     start, start_processor = time.perf_counter(), time.process_time()

@@ -45,7 +45,7 @@ from dovetail.placement.triggers import STANDING_ON, asking, standing
 from dovetail.ports.cloud import NodeClassState
 from dovetail.ports.objects import NodePools, TimeObjects
 from dovetail.worker.garbage import leave_alone_what_stands, look_rarely
-from testing.fakes import FakeClaims, FakeNodes, FakeNotices, World
+from testing.fakes import FakeClaims, FakeNodes, FakeNotices, World, unasked
 
 PODS: Final = 20  # a node
 Look = Callable[[Snapshot], Awaitable[object]]
@@ -99,12 +99,16 @@ def all_looks(snapshot: Snapshot) -> dict[str, Look]:
     times, pools = Mock(spec=TimeObjects), Mock(spec=NodePools)  # nothing is written
     settings, known = DisruptionSettings(), LastAnswer(STANDING_ON, standing)
     return {
-        "upkeep, claims": ClaimUpkeep(claims, cloud, now).look,
+        "upkeep, claims": ClaimUpkeep(
+            claims, cloud, now, reservation_labels=frozenset(), well_known=names.WELL_KNOWN_LABELS
+        ).look,
         "upkeep, pools": PoolStatuses(cloud, now).wanted,
         "upkeep, labels": LabelUpkeep(claims, FakeNodes(world)).look,
         "upkeep, sizes of nodes": ConsistencyUpkeep(claims, notices, now).look,
         "upkeep, notices": NoticeUpkeep(notices).look,
-        "upkeep, policies and roll-outs": TimeRuleUpkeep(times, now, cloud).look,
+        "upkeep, policies and roll-outs": TimeRuleUpkeep(
+            times, now, cloud, notices=FakeNotices(World()), questions=unasked()
+        ).look,
         "upkeep, which roll-outs there are": RolloutUpkeep(times, notices).look,
         "upkeep, breakers": BreakerUpkeep(pools, notices, now).look,
         "upkeep, drift that waits": WaitingDriftUpkeep(notices).look,

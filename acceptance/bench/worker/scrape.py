@@ -22,7 +22,8 @@ from dovetail.model.snapshot import Snapshot
 from dovetail.ports.view import ConditionsListener, ObjectConditions
 from dovetail.telemetry.metrics.karpenters.cluster_lines import ClusterLines
 from dovetail.telemetry.metrics.karpenters.condition_metrics import ConditionMetrics
-from dovetail.telemetry.metrics.scrape import Scrape, gathered, install_meters
+from dovetail.telemetry.metrics.scrape import gathered, install_meters
+from testing.fakes import a_scrape, on_duty
 
 NOW = 1_800_000_000.0
 AMOUNTS = {"cpu": 8 * 10**9, "memory": 32 * 2**30, "pods": 110, "ephemeral-storage": 100 * 2**30}
@@ -116,12 +117,14 @@ class View:
 async def main(nodes: int, pods: int) -> dict[str, float]:
     """CPU seconds by what was done."""
     view = View(a_cluster(nodes, pods))
-    scrape = Scrape(
-        view=view,  # type: ignore[arg-type]  # a scrape asks nothing else of it
+    scrape = a_scrape(
+        view=view,  # a scrape asks nothing else of it
         supported=lambda: frozenset({("karpenter.k8s.aws", "EC2NodeClass")}),
         settings=DisruptionSettings(),
         reader=install_meters(),
-        conditions=ConditionMetrics(view, [("karpenter.k8s.aws", "EC2NodeClass")], lambda: view.shown.now),
+        conditions=ConditionMetrics(
+            view, [("karpenter.k8s.aws", "EC2NodeClass")], lambda: view.shown.now, duties=on_duty()
+        ),
     )
     found: dict[str, float] = {}
 

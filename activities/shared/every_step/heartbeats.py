@@ -88,11 +88,11 @@ class _Whole:
 
     step: RunningStep
     health: StepHealth
-    notices: StepNotices | None
+    notices: StepNotices
 
     def part_failed(self, part: str, error: Exception) -> None:
         failing = self.health.part_failed(self.step, part, error)
-        if failing is not None and self.notices is not None:
+        if failing is not None:
             self.notices.publish_failure(failing, None, error)
 
 
@@ -231,9 +231,8 @@ class _Running:
 class HeartbeatInterceptor(Interceptor):
     """Puts heartbeats around every activity."""
 
-    def __init__(self, health: StepHealth | None = None, notices: StepNotices | None = None) -> None:
-        self.health = health or StepHealth()
-        self.notices = notices
+    def __init__(self, health: StepHealth, notices: StepNotices) -> None:
+        self.health, self.notices = health, notices
 
     def intercept_activity(self, next: ActivityInboundInterceptor) -> ActivityInboundInterceptor:
         """Wrap the next interceptor of the chain."""
@@ -241,7 +240,7 @@ class HeartbeatInterceptor(Interceptor):
 
 
 class _HeartbeatInbound(ActivityInboundInterceptor):
-    def __init__(self, next: ActivityInboundInterceptor, health: StepHealth, notices: StepNotices | None) -> None:
+    def __init__(self, next: ActivityInboundInterceptor, health: StepHealth, notices: StepNotices) -> None:
         super().__init__(next)
         self.health, self.notices = health, notices
 
@@ -282,7 +281,7 @@ class _HeartbeatInbound(ActivityInboundInterceptor):
 
     def _failed(self, step: RunningStep, argument: object, error: Exception) -> None:
         failing = self.health.failed(step, error)
-        if failing is not None and self.notices is not None:
+        if failing is not None:
             self.notices.publish_failure(failing, argument, error)
 
 

@@ -40,7 +40,7 @@ class StepTraces(Interceptor):
         share: float,
         record: Callable[[Span], None],
         now: Callable[[], float],
-        since: Callable[[str], float | None] = lambda uid: None,
+        since: Callable[[str], float | None],
     ) -> None:
         self.share, self.record, self.now, self.since = share, record, now, since
 

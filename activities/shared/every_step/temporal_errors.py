@@ -21,7 +21,7 @@ SLOW: Final = Backoff(first=5.0, longest=60.0)  # until the next attempt at what
 class NotYet(Exception):
     """A retried step finds that what it waits for has not happened; look again after that many seconds."""
 
-    def __init__(self, message: str, after: float = 5.0) -> None:
+    def __init__(self, message: str, after: float) -> None:
         super().__init__(message)
         self.after = after
 

@@ -7,7 +7,6 @@ that limits it is read here.
 """
 
 import asyncio
-import math
 import threading
 import time
 from collections.abc import Callable
@@ -27,7 +26,7 @@ SHORT_REST_SECONDS = 5.0
 
 
 class DecisionThread:
-    def __init__(self, seconds: float = math.inf, clock: Clock = time.monotonic) -> None:
+    def __init__(self, seconds: float, clock: Clock = time.monotonic) -> None:
         """`seconds`: how long one decision may take before it is asked to answer with what it has."""
         self.seconds, self.clock = seconds, clock
         self.executor = ThreadPoolExecutor(max_workers=1, thread_name_prefix="decisions")

@@ -90,8 +90,8 @@ class UpkeepCluster:
     objects: RawObjects  # EC2NodeClasses
     claims: NodeClaims | None
     notices: Notices
-    nodes: Nodes | None = None
-    now: ClusterNow = field(default_factory=ClusterNow)
+    nodes: Nodes | None
+    now: ClusterNow
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

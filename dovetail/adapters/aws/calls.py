@@ -22,7 +22,7 @@ from botocore.config import Config
 
 from dovetail.adapters.aws.failures import DRY_RUN_ALLOWED, Denied, denial_of, failure_of, refusal
 from dovetail.adapters.aws.large_requests import ENTRIES, speed_up
-from dovetail.adapters.aws.meters import called, retried
+from dovetail.adapters.aws.meters import retried
 from dovetail.adapters.aws.rates import Rates
 from dovetail.adapters.aws.service_models import service_models
 from dovetail.adapters.aws.settings import AwsSettings
@@ -52,9 +52,7 @@ _CONTENT: Final = {
 class Calls:
     """Clients of every service, made when first needed."""
 
-    def __init__(
-        self, settings: AwsSettings, observe: Observer = called, agent: str = "dovetail", *, read_only: bool = False
-    ) -> None:
+    def __init__(self, settings: AwsSettings, observe: Observer, agent: str, *, read_only: bool) -> None:
         self._settings = settings
         self._read_only = read_only
         self._observe = observe

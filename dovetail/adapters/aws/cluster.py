@@ -7,7 +7,6 @@ facts: if it covered what the first launch learns, it would change then, and eve
 
 import asyncio
 import logging
-import time
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from typing import Final, NamedTuple
@@ -40,8 +39,8 @@ class Cluster:
         calls: Calls,
         settings: AwsSettings,
         given: ClusterFacts,
-        server: ServerNow | None = None,
-        clock: Callable[[], float] = time.time,
+        server: ServerNow | None,
+        clock: Callable[[], float],
     ) -> None:
         self._calls, self._settings, self._given, self._facts = calls, settings, given, given
         self._server, self._clock = server or ServerNow(), clock

@@ -116,7 +116,7 @@ class KubeAdapter:
         watch = Watch(cache, Client(address, observe))
         running = _start(watch, own_thread=own_thread)
         deployments = KubeDeployments(client)
-        view = CachedView(cache, watch.problem_of, clock.now, watch.silent_for, lambda: deployments.guard.stands)
+        view = CachedView(cache, clock.now, watch.problem_of, watch.silent_for, lambda: deployments.guard.stands)
         return cls(
             client=client,
             cache=cache,

@@ -130,13 +130,13 @@ class KubeInspection:
     def __init__(
         self,
         client: Client,
-        gated: Iterable[Kind] = (),
-        node_classes: Iterable[Kind] = (),
-        need: Need | None = None,
+        gated: Iterable[Kind],
+        node_classes: Iterable[Kind],
+        need: Need,
     ) -> None:
         self._client = client
-        self._namespace = (need or Need()).namespace
-        gated, node_classes, need = tuple(gated), tuple(node_classes), need or Need()
+        self._namespace = need.namespace
+        gated, node_classes = tuple(gated), tuple(node_classes)
         # What an open feature gate watches may take the place of a kind.
         self._kinds = tuple({kind.name: kind for kind in (*CLUSTER_KINDS, *node_classes, *gated)}.values())
         self._rights = _single(

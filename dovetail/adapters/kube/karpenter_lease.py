@@ -39,9 +39,7 @@ class KarpenterLease:
     """Looks at the Lease. `own`: further namespaces that count, ours and the one that a setting names. `expected`: we
     write nothing, so that a Karpenter may run as well."""
 
-    def __init__(
-        self, client: Client, now: Callable[[], float], *, own: Iterable[str] = (), expected: bool = False
-    ) -> None:
+    def __init__(self, client: Client, now: Callable[[], float], *, own: Iterable[str], expected: bool) -> None:
         self._client, self._now, self._expected = client, now, expected
         self._namespaces = NAMESPACES.union(own) - {""}
         self.holder = ""  # who leads, and where; empty: nobody

@@ -5,7 +5,6 @@ be trusted now, so that nothing is decided on what was true before the connectio
 """
 
 import asyncio
-import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Final, cast
@@ -62,8 +61,8 @@ class CachedView:
     def __init__(
         self,
         cache: Cache,
+        clock: Callable[[], float],
         problem: Callable[[str], str] = always_usable,
-        clock: Callable[[], float] = time.time,
         silent: Callable[[str], float] = never_silent,
         guarded: Callable[[], bool] = always_guarded,
     ) -> None:
@@ -224,9 +223,7 @@ class CachedView:
 class CachedWorkloads:
     """The look-ups of the port dovetail.model.places.moves.Workloads, as last seen."""
 
-    def __init__(
-        self, cache: Cache, problem: Callable[[Kinds | None], str], guarded: Callable[[], bool] = always_guarded
-    ) -> None:
+    def __init__(self, cache: Cache, problem: Callable[[Kinds | None], str], guarded: Callable[[], bool]) -> None:
         self._cache, self._problem, self._guarded = cache, problem, guarded
 
     def unseen(self, *kinds: str) -> bool:

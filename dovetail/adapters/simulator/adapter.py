@@ -79,7 +79,7 @@ class SimulatedAdapter:
         if feed.problem():
             store.close()
             raise Misconfigured("embedded world", f"{file}: {feed.problem()}")
-        view = CachedView(cache, lambda _: feed.problem(), clock)
+        view = CachedView(cache, clock, lambda _: feed.problem())
         calls = Calls(store, actor, clock)
         return cls(
             view=view,

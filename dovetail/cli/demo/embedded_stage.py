@@ -17,7 +17,7 @@ NODE_CLASS_REF = {"group": "dovetail.sh", "kind": "EmbeddedNodeClass", "name": "
 class EmbeddedStage:
     """One folder, one file, two servers."""
 
-    def __init__(self, folder: Path, moves: bool = False) -> None:
+    def __init__(self, folder: Path, moves: bool) -> None:
         self.folder = folder.resolve()
         self.cluster = "demo"
         self.moves = moves

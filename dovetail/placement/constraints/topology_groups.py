@@ -183,7 +183,7 @@ class HostGroup:
 
     __slots__ = ("drafts", "filled", "hosted", "nodes", "term")
 
-    def __init__(self, term: Term, nodes: Levels, filled: int, hosted: bool = False) -> None:
+    def __init__(self, term: Term, nodes: Levels, filled: int, hosted: bool) -> None:
         self.term = term
         self.nodes = nodes
         self.drafts = Levels()

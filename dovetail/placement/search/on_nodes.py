@@ -25,7 +25,7 @@ from dovetail.placement.facts.node_table import NodeTable
 class NodePlacer:
     """The existing nodes in one pass: what was placed on them, and what is left."""
 
-    def __init__(self, table: NodeTable, active: int, devices: DeviceLedger | None = None) -> None:
+    def __init__(self, table: NodeTable, active: int, devices: DeviceLedger | None) -> None:
         self.table, self.devices = table, devices
         self.active = active
         self.spared = 0  # nodes that no pod is put on for now

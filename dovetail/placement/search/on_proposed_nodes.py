@@ -47,7 +47,7 @@ class DraftPlacer:
         limits: Limits,
         reservations: Reservations,
         settings: PlacementSettings,
-        devices: DeviceLedger | None = None,
+        devices: DeviceLedger | None,
     ) -> None:
         self.made: list[NodeDraft] = []
         self.order = DraftOrder()

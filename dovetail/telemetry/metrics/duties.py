@@ -16,20 +16,10 @@ ORDERS: Final = "orders"  # the Caretaker's other loop: what the cloud lists
 DISRUPTION: Final = "disruption"  # the result of the last decision about disruption
 
 
-def everything(loop: str) -> bool:
-    """Every duty, for a process that is alone."""
-    return True
-
-
-def never() -> bool:
-    """Temporal is never away."""
-    return False
-
-
 class Duties:
     """The loops for which this worker speaks."""
 
-    def __init__(self, runs: Callable[[str], bool] = everything, is_away: Callable[[], bool] = never) -> None:
+    def __init__(self, runs: Callable[[str], bool], is_away: Callable[[], bool]) -> None:
         """`runs`: whether the step of a loop runs here now. While Temporal is away no other worker can have it."""
         self._runs, self._is_away = runs, is_away
         self._had: set[str] = set()

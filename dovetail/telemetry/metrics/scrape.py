@@ -23,7 +23,7 @@ from dovetail.disruption.settings import DisruptionSettings
 from dovetail.model.objects.judging import Judging
 from dovetail.model.objects.watched_kinds import FLEET, PLACEMENT
 from dovetail.model.snapshot import Snapshot
-from dovetail.ports.clock import Clock, SameClock
+from dovetail.ports.clock import Clock
 from dovetail.ports.cloud import Catalogues
 from dovetail.ports.failures import Failure
 from dovetail.ports.view import ClusterView
@@ -123,17 +123,17 @@ class Scrape:
     supported: Callable[[], frozenset[tuple[str, str]]]
     settings: DisruptionSettings
     reader: InMemoryMetricReader
-    version: str = ""  # of the product
-    times: PodTimes = field(default_factory=PodTimes)
-    clock: Clock = field(default_factory=SameClock)
-    why_unfit: Callable[[], str] = str  # why this worker takes no step
-    catalogues: Catalogues | None = None  # None: no costs
-    faults: Faults = field(default_factory=Faults)
-    last_day: LastDay = field(default_factory=LastDay)
-    conditions: ConditionMetrics | None = None
-    observed: bool = True  # gauges of the cluster's state; off with DISABLE_CLUSTER_STATE_OBSERVABILITY (PLM-13)
-    duties: Duties = field(default_factory=Duties)
-    sources: Sequence[Source] = ()  # of this worker, besides those registered by parts of the product
+    version: str  # of the product
+    times: PodTimes
+    clock: Clock
+    why_unfit: Callable[[], str]  # why this worker takes no step
+    catalogues: Catalogues | None  # None: no costs
+    faults: Faults
+    last_day: LastDay
+    conditions: ConditionMetrics | None
+    observed: bool  # gauges of the cluster's state; off with DISABLE_CLUSTER_STATE_OBSERVABILITY (PLM-13)
+    duties: Duties
+    sources: Sequence[Source]  # of this worker, besides those registered by parts of the product
     shared: _Shared = field(default_factory=_Shared)
 
     async def text(self) -> str:

@@ -10,6 +10,7 @@ import pytest
 
 from dovetail.adapters.aws.adapter import AwsAdapter, UpkeepCluster
 from dovetail.adapters.aws.calls import Calls
+from dovetail.adapters.aws.meters import called
 from dovetail.adapters.aws.upkeep.node_classes import ClusterNow, Ec2NodeClassUpkeep
 from dovetail.model.nodes import NodeClaim
 from dovetail.model.pools import NodePool
@@ -36,7 +37,7 @@ class Stage:
     def upkeep(self) -> Ec2NodeClassUpkeep:
         if self._upkeep is None:
             now = ClusterNow(claims=lambda: tuple(self.claims), pools=lambda: tuple(self.pools))
-            kept = UpkeepCluster(objects=self.classes, claims=None, notices=self.notices, now=now)
+            kept = UpkeepCluster(objects=self.classes, claims=None, notices=self.notices, nodes=None, now=now)
             self._upkeep = self.adapter.node_class_upkeep(kept)
         return self._upkeep
 
@@ -80,7 +81,7 @@ def no_pause_between_attempts(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture(scope="session")
 async def aws_calls(aws_server: CloudServer) -> AsyncIterator[Calls]:
     """The clients of all tests: making them takes a second."""
-    calls = Calls(settings_for(aws_server))
+    calls = Calls(settings_for(aws_server), agent="dovetail", observe=called, read_only=False)
     yield calls
     await calls.close()
 

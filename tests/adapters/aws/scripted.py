@@ -6,6 +6,7 @@ from typing import Any
 
 from dovetail.adapters.aws.calls import Calls
 from dovetail.adapters.aws.failures import Denied
+from dovetail.adapters.aws.meters import called
 from dovetail.adapters.aws.settings import AwsSettings
 from dovetail.model.values.json import Json
 from dovetail.ports.failures import Failure
@@ -22,7 +23,7 @@ class ScriptedCalls(Calls):
     """Answers by operation; `asked` remembers when, what and with which parameters."""
 
     def __init__(self, answers: Mapping[str, Answer], clock: Callable[[], float], region: str = REGION) -> None:
-        super().__init__(AwsSettings(cluster="dovetail", region=region))
+        super().__init__(AwsSettings(cluster="dovetail", region=region), called, "dovetail", read_only=False)
         self.answers: dict[str, Answer] = dict(answers)
         self.asked: list[tuple[float, str, Json]] = []
         self.takes: dict[str, float] = {}  # seconds that an operation's answer takes

@@ -10,6 +10,7 @@ import pytest
 from dovetail.adapters.aws.calls import Calls
 from dovetail.adapters.aws.catalogue.prices import PriceRefresh
 from dovetail.adapters.aws.instance_types.region_types import RegionTypes
+from dovetail.adapters.aws.meters import called
 from dovetail.adapters.aws.node_class.node_class import NodeClass
 from dovetail.adapters.aws.resources.resolution import Resolution, Resolved
 from dovetail.adapters.aws.settings import AwsSettings
@@ -137,7 +138,7 @@ async def test_a_process_that_ends_waits_for_calls_under_way_and_not_for_the_que
         return {}
 
     monkeypatch.setattr(Calls, "_blocking", blocking)
-    calls = Calls(AwsSettings(cluster="c", region="us-west-2"))
+    calls = Calls(AwsSettings(cluster="c", region="us-west-2"), agent="dovetail", observe=called, read_only=False)
     questions = [asyncio.create_task(calls.attempt(*call)) for call in (("sqs", "ReceiveMessage"), ("iam", "GetRole"))]
     for each in asked:
         await asyncio.to_thread(each.wait, 60.0)

@@ -152,7 +152,7 @@ class World:
             claims=written,
             notices=Notices(),
             nodes=written,
-            now=ClusterNow(claims=lambda: claims),
+            now=ClusterNow(claims=lambda: claims, pools=tuple),
         )
         return self.adapter.node_class_upkeep(cluster)
 
@@ -351,7 +351,7 @@ def profiles(calls: ScriptedCalls) -> Look:
 
 
 def version(calls: ScriptedCalls) -> Look:
-    return Cluster(calls, SETTINGS, ClusterFacts(), clock=now).version
+    return Cluster(calls, SETTINGS, ClusterFacts(), clock=now, server=None).version
 
 
 def templates(calls: ScriptedCalls) -> Look:

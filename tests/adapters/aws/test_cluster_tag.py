@@ -1,5 +1,6 @@
 """The cluster's UID on its instances: two clusters of one name in one account leave each other's alone."""
 
+import time
 from collections.abc import AsyncIterator
 from dataclasses import replace
 
@@ -45,7 +46,7 @@ async def adopted(stage: Stage) -> NodeClaim:
 
 
 def tagging(stage: Stage, claims: Claims) -> ClusterTag:
-    return ClusterTag(stage.adapter.calls, stage.adapter.inventory, claims)  # type: ignore[arg-type]
+    return ClusterTag(stage.adapter.calls, stage.adapter.inventory, claims, clock=time.time)  # type: ignore[arg-type]
 
 
 async def test_a_launch_tags_instance_volume_and_fleet_and_its_template_keeps_its_name(ours: Stage) -> None:
@@ -113,7 +114,7 @@ async def test_an_instance_of_another_cluster_of_this_name_is_never_touched(stag
     ours.server.control("PATCH", "instances/first", {"tags": {TAG: "theirs"}})
 
     await tagging(ours, claims).keep([claim])
-    names = Tagging(ours.adapter.calls, ours.adapter.inventory, "dovetail", claims)  # type: ignore[arg-type]
+    names = Tagging(ours.adapter.calls, ours.adapter.inventory, "dovetail", claims, clock=time.time)  # type: ignore[arg-type]
     await names.keep([claim])
 
     assert await ours.adapter.cloud.list_instances() == ()  # so it is no orphan either

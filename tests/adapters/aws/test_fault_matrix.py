@@ -19,6 +19,7 @@ from dovetail.activities.termination.begin_and_end_departure import BeginAndEndD
 from dovetail.activities.termination.terminate_instance import TerminateInstance
 from dovetail.adapters.aws.adapter import UpkeepCluster
 from dovetail.adapters.aws.calls import Calls
+from dovetail.adapters.aws.meters import called
 from dovetail.adapters.aws.settings import ClusterFacts
 from dovetail.adapters.aws.upkeep.node_classes import ClusterNow, Ec2NodeClassUpkeep
 from dovetail.messages.outcomes import LaunchOutcome
@@ -27,7 +28,7 @@ from dovetail.model.values.json import Json
 from dovetail.ports.failures import Failure
 from testbed.cloud.server import CloudServer
 from testing.aws_worlds import CLUSTER, ClassStore, Notices, a_claim, open_adapter, settings_for
-from testing.fakes import FakeClaims, FakeLookups, FakeNodes, World, departure_ports
+from testing.fakes import FakeCatalogues, FakeClaims, FakeLookups, FakeNodes, World, departure_ports
 
 pytestmark = pytest.mark.slow  # forty seconds of faults
 
@@ -87,12 +88,14 @@ class Life:
     def __init__(self, server: CloudServer, calls: Calls, facts: ClusterFacts = FACTS) -> None:
         self.server, self.world, self.classes = server, World(), ClassStore()
         self.adapter = open_adapter(server, self.classes, calls, facts)
-        now = ClusterNow(claims=lambda: tuple(self.world.claims.values()))
+        now = ClusterNow(claims=lambda: tuple(self.world.claims.values()), pools=tuple)
         claims, nodes = FakeClaims(self.world), FakeNodes(self.world)
         kept = UpkeepCluster(objects=self.classes, claims=claims, nodes=nodes, notices=Notices(), now=now)
         self.upkeep: Ec2NodeClassUpkeep = self.adapter.node_class_upkeep(kept)
         known = KnownClaims(FakeLookups(self.world), claims)
-        self.launching = LaunchInstance(known, self.adapter.cloud, Notices(), self.world.now)
+        self.launching = LaunchInstance(
+            known, self.adapter.cloud, Notices(), self.world.now, catalogues=FakeCatalogues()
+        )
         departing = BeginAndEndDeparture(departure_ports(self.world, cloud=self.adapter.cloud), self.world.now)
         self.terminating = TerminateInstance(known, self.adapter.cloud, self.world.now, departing)
 
@@ -174,7 +177,12 @@ def _left(calls: list[Json], made: str, gone: str, key: str) -> int:
 @pytest.fixture(scope="module")
 async def impatient(aws_server: CloudServer) -> AsyncIterator[Calls]:
     """Clients that wait for an answer no longer than a moment."""
-    calls = Calls(settings_for(aws_server, read_seconds=READ_SECONDS, threads=8))
+    calls = Calls(
+        settings_for(aws_server, read_seconds=READ_SECONDS, threads=8),
+        agent="dovetail",
+        observe=called,
+        read_only=False,
+    )
     yield calls
     await calls.close()
 

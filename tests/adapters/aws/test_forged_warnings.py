@@ -165,7 +165,7 @@ async def test_a_message_with_one_forged_field_deletes_nothing_that_runs(
         labels={names.CAPACITY_TYPE: TAKEN_BACK.get(kind, names.CAPACITY_ON_DEMAND)},
     )
     identity = instance.provider_id.rpartition("/")[2]
-    fresh = WarningQueue(aws_calls, "dovetail")
+    fresh = WarningQueue(aws_calls, "dovetail", clock=time.time)
     late = WarningQueue(aws_calls, "dovetail", lambda: time.time() + 4_000)
     rows = forgeries(kind, identity)
 
@@ -188,6 +188,6 @@ async def test_capacity_is_taken_back_from_instances_of_that_kind_alone(
     claim = replace(a_claim(), provider_id=instance.provider_id, labels={names.CAPACITY_TYPE: lifecycle})
     body = genuine(kind, instance.provider_id.rpartition("/")[2])
 
-    fate = await fate_of(stage, WarningQueue(aws_calls, "dovetail"), claim, body)
+    fate = await fate_of(stage, WarningQueue(aws_calls, "dovetail", clock=time.time), claim, body)
 
     assert fate == ("deleted" if lifecycle == TAKEN_BACK[kind] else "EC2 is asked, and says no")

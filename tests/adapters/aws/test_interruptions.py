@@ -12,6 +12,7 @@ from typing import Any, get_args
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from temporalio import activity
 
 from dovetail.activities.interruptions import watch_interruptions
 from dovetail.activities.interruptions.watch_interruptions import WatchInterruptions
@@ -474,7 +475,7 @@ async def test_a_queue_that_cannot_be_read_is_listed_alerted_and_named_by_doctor
     stage.patch(fail=[fault])
     clock, tried = [1000.0], asyncio.Semaphore(0)
     steps, presence = StepHealth(lambda: clock[0]), TemporalPresence("c")
-    watch = SelfWatch(view=None, steps=steps, presence=presence)  # type: ignore[arg-type]  # not asked here
+    watch = SelfWatch(view=None, why_unfit=str, steps=steps, presence=presence)  # type: ignore[arg-type]  # not asked here
     queue_of_bed = stage.adapter.interruptions
     ask = queue_of_bed.receive
 
@@ -487,7 +488,7 @@ async def test_a_queue_that_cannot_be_read_is_listed_alerted_and_named_by_doctor
     monkeypatch.setattr(watch_interruptions, "least_wait", lambda failure: 0.0)
     monkeypatch.setattr(queue_of_bed, "receive", receive, raising=False)
     answers: Any = SimpleNamespace(answering=SimpleNamespace(ours=list))
-    step = WatchInterruptions("c", queue_of_bed, lambda: clock[0], answers)
+    step = WatchInterruptions("c", queue_of_bed, lambda: clock[0], answers, client=activity.client)
     running = asyncio.create_task(as_a_worker_runs(step.watch_interruptions, steps, "watch_interruptions"))
     for _ in range(70):
         await tried.acquire()

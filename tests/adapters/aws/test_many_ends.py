@@ -1,6 +1,7 @@
 """Three hundred instances that end at once: what EC2 is asked for each of them, on a simulated clock."""
 
 import asyncio
+import time
 from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import Any, cast
@@ -64,7 +65,7 @@ def cloud_over(ec2: Ec2) -> AwsCloud:
     settings = cast(Any, SimpleNamespace(cluster=CLUSTER, cluster_uid="", reserved_capacity=True))
     calls, unused = cast(Any, ec2), cast(Any, None)
     offerings = cast(Any, SimpleNamespace(shifted=frozenset(), sources=SimpleNamespace(settings=settings)))
-    inventory = Inventory(calls, settings)
+    inventory = Inventory(calls, settings, claims=tuple, clock=time.time, shifted=frozenset)
     parts = Parts(
         calls=calls,
         classes=unused,

@@ -1,6 +1,7 @@
 """Instance types and prices: how they are asked for, how often, and what stands in until then (AWS-48, AWS-66 to
 AWS-68)."""
 
+import time
 from itertools import pairwise
 
 import pytest
@@ -105,7 +106,7 @@ def test_types_that_cannot_be_read_again_stay_and_are_asked_for_a_minute_later()
 
 def refreshed(region: str = "us-west-2", **answers: Answer) -> tuple[Prices, ScriptedCalls, Failure | None]:
     """The prices after one refresh, what was asked, and how it failed."""
-    calls, prices = ScriptedCalls({**price_answers(), **answers}, now, region), Prices(region)
+    calls, prices = ScriptedCalls({**price_answers(), **answers}, now, region), Prices(region, clock=time.time)
 
     async def once() -> Failure | None:
         try:
@@ -127,7 +128,9 @@ async def offered(prices: Prices) -> dict[str, OfferedType]:
     assert isinstance(node_class, NodeClass)
     region = await RegionTypes(ScriptedCalls(region_answers(), now)).region()
     sized = sized_types(region, node_class, SETTINGS, {})
-    found = offered_types(sized, region, node_class, Circumstances(prices=prices, shortages=Shortages()))
+    found = offered_types(
+        sized, region, node_class, Circumstances(prices=prices, shortages=Shortages(clock=time.time, store=None))
+    )
     return {each.type.name: each for each in found}
 
 
@@ -143,7 +146,7 @@ def spot_of(prices: Prices, name: str) -> dict[str, tuple[float, bool]]:
 
 def test_until_the_first_refresh_spot_costs_what_on_demand_does() -> None:
     """AWS-66, AWS-67."""
-    prices = Prices("us-west-2")
+    prices = Prices("us-west-2", clock=time.time)
     price = prices.on_demand("m5.large")
 
     assert price
@@ -172,8 +175,11 @@ def test_where_spot_has_no_history_it_is_not_offered() -> None:
 )
 def test_a_region_without_a_table_begins_with_the_prices_of_us_east_1(region: str, as_in: str) -> None:
     """AWS-67."""
-    own, other = Prices(region), Prices(as_in)
-    tables = {name: Prices(name).on_demand("m5.large") for name in ("us-east-1", "cn-north-1", "us-gov-west-1")}
+    own, other = Prices(region, clock=time.time), Prices(as_in, clock=time.time)
+    tables = {
+        name: Prices(name, clock=time.time).on_demand("m5.large")
+        for name in ("us-east-1", "cn-north-1", "us-gov-west-1")
+    }
 
     assert own.on_demand("m5.large") == other.on_demand("m5.large")
     assert len(set(tables.values())) == len(tables)
@@ -181,7 +187,7 @@ def test_a_region_without_a_table_begins_with_the_prices_of_us_east_1(region: st
 
 def test_a_price_that_is_learned_replaces_its_own_and_takes_no_other_away() -> None:
     """AWS-67, AWS-68: nor does a price of nothing."""
-    table = Prices("us-west-2")
+    table = Prices("us-west-2", clock=time.time)
     free = {"PriceList": [a_product("m5.large", "0.5"), a_product("c5.large", "0.0")]}
 
     prices, _, _ = refreshed(GetProducts=free)
@@ -222,7 +228,7 @@ def test_an_answer_to_one_of_the_two_questions_changes_no_price() -> None:
     """AWS-68."""
     prices, _, failure = refreshed(GetProducts=without_metal)
 
-    assert (prices.on_demand("m5.large"), failure) == (Prices("us-west-2").on_demand("m5.large"), None)
+    assert (prices.on_demand("m5.large"), failure) == (Prices("us-west-2", clock=time.time).on_demand("m5.large"), None)
 
 
 def test_a_price_of_null_is_no_price_and_the_others_are_learnt() -> None:
@@ -234,7 +240,7 @@ def test_a_price_of_null_is_no_price_and_the_others_are_learnt() -> None:
 
     assert failure is None
     assert (prices.on_demand("m5.large"), prices.on_demand("m5.xlarge")) == (
-        Prices("us-west-2").on_demand("m5.large"),
+        Prices("us-west-2", clock=time.time).on_demand("m5.large"),
         0.7,
     )
     assert (prices.spot(TYPES[0], ZONES[0]), prices.spot(TYPES[0], ZONES[1])) == (0.2, None)
@@ -263,13 +269,13 @@ def test_on_demand_that_cannot_be_read_does_not_stop_spot() -> None:
 
     assert failure is AWAY
     assert prices.spot("m5.large", ZONES[0]) == 0.2
-    assert prices.on_demand("m5.large") == Prices("us-west-2").on_demand("m5.large")
+    assert prices.on_demand("m5.large") == Prices("us-west-2", clock=time.time).on_demand("m5.large")
 
 
 @pytest.mark.parametrize(("region", "isolated"), [("us-gov-west-1", False), ("us-west-2", True)])
 def test_where_the_price_list_cannot_be_reached_it_is_not_asked(region: str, isolated: bool) -> None:
     """AWS-68."""
-    calls, prices = ScriptedCalls(price_answers(), now, region), Prices(region)
+    calls, prices = ScriptedCalls(price_answers(), now, region), Prices(region, clock=time.time)
 
     played(PriceRefresh(calls, prices, AwsSettings(cluster="c", isolated_vpc=isolated)).refresh())
 
@@ -284,7 +290,7 @@ def test_prices_in_china_are_in_its_currency() -> None:
     prices, _, _ = refreshed("cn-north-1", GetProducts=listed)
 
     assert prices.on_demand("m5.large") == 3.5
-    assert prices.on_demand("m5.xlarge") == Prices("cn-north-1").on_demand("m5.xlarge")
+    assert prices.on_demand("m5.xlarge") == Prices("cn-north-1", clock=time.time).on_demand("m5.xlarge")
 
 
 @pytest.mark.parametrize(
@@ -307,7 +313,7 @@ def test_prices_are_asked_for_in_the_region_that_serves_them(region: str, servin
 
 def asked_for_spot(calls: ScriptedCalls, seconds: float) -> list[float]:
     """The pauses between two questions while prices are refreshed for so long."""
-    refresh = PriceRefresh(calls, Prices("us-west-2"), SETTINGS)
+    refresh = PriceRefresh(calls, Prices("us-west-2", clock=time.time), SETTINGS)
     played(for_seconds(seconds, refresh.run()))
     return gaps(calls.moments("DescribeSpotPriceHistory"))
 

@@ -12,6 +12,7 @@ from botocore.utils import ContainerMetadataFetcher
 from dovetail.adapters.aws.account import Account
 from dovetail.adapters.aws.adapter import AwsAdapter, Surroundings
 from dovetail.adapters.aws.calls import Calls
+from dovetail.adapters.aws.meters import called
 from dovetail.adapters.aws.settings import ClusterFacts
 from dovetail.cli.demo.temporal_server import free_ports
 from dovetail.ports.failures import Failure, Misconfigured, Unauthenticated, Unreachable
@@ -159,7 +160,7 @@ async def test_who_gives_out_credentials_may_come_after_the_worker_on_a_node_tha
         monkeypatch.delenv(name)
     monkeypatch.setenv("AWS_CONTAINER_CREDENTIALS_FULL_URI", f"http://127.0.0.1:{port}/v1/credentials")
     monkeypatch.setattr(ContainerMetadataFetcher, "SLEEP_TIME", 0)
-    calls = Calls(settings_for(stage.server))
+    calls = Calls(settings_for(stage.server), agent="dovetail", observe=called, read_only=False)
     async with opened(stage.server, calls) as adapter:
         with pytest.raises(Unreachable, match="Error when retrieving credentials from container-role: "):
             await adapter.check()

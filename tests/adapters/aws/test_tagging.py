@@ -1,5 +1,6 @@
 """The name of the node on its instance (AWS-112)."""
 
+import time
 from dataclasses import replace
 from typing import Any
 
@@ -31,7 +32,7 @@ async def joined(stage: Stage) -> NodeClaim:
 
 async def test_an_instance_gets_the_name_of_its_node_once(stage: Stage) -> None:
     claim, claims = await joined(stage), Claims()
-    tagging = Tagging(stage.adapter.calls, stage.adapter.inventory, "dovetail", claims)  # type: ignore[arg-type]
+    tagging = Tagging(stage.adapter.calls, stage.adapter.inventory, "dovetail", claims, clock=time.time)  # type: ignore[arg-type]
 
     await tagging.keep([claim])
 
@@ -46,7 +47,7 @@ async def test_an_instance_gets_the_name_of_its_node_once(stage: Stage) -> None:
 async def test_a_name_that_is_there_is_never_overwritten(stage: Stage) -> None:
     claim, claims = await joined(stage), Claims()
     stage.server.control("PATCH", "instances/first", {"tags": {"Name": "mine"}})
-    tagging = Tagging(stage.adapter.calls, stage.adapter.inventory, "dovetail", claims)  # type: ignore[arg-type]
+    tagging = Tagging(stage.adapter.calls, stage.adapter.inventory, "dovetail", claims, clock=time.time)  # type: ignore[arg-type]
 
     await tagging.keep([claim])
 
@@ -57,7 +58,7 @@ async def test_a_name_that_is_there_is_never_overwritten(stage: Stage) -> None:
 async def test_a_refusal_is_not_repeated_at_once(stage: Stage) -> None:
     claim, claims = await joined(stage), Claims()
     stage.patch(fail=[{"op": "CreateTags", "code": "UnauthorizedOperation", "status": 403}])
-    tagging = Tagging(stage.adapter.calls, stage.adapter.inventory, "dovetail", claims)  # type: ignore[arg-type]
+    tagging = Tagging(stage.adapter.calls, stage.adapter.inventory, "dovetail", claims, clock=time.time)  # type: ignore[arg-type]
 
     await tagging.keep([claim])
     await tagging.keep([claim])

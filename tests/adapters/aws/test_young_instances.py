@@ -26,7 +26,7 @@ from dovetail.ports.cloud import Instance
 from dovetail.ports.failures import Postponed, Retryable
 from dovetail.ports.provider import SharedSettings
 from testing.aws_worlds import CLUSTER, ClassStore, Notices, a_claim, settings_for
-from testing.fakes import FakeClaims, FakeLookups, World, departure_ports
+from testing.fakes import FakeCatalogues, FakeClaims, FakeLookups, World, departure_ports
 from tests.adapters.aws.conftest import Stage
 
 
@@ -132,7 +132,7 @@ async def test_a_launch_whose_instance_has_ended_before_its_answer_came_is_made_
     world.put(claim)
     known = KnownClaims(FakeLookups(world), FakeClaims(world))
     step, ref = (
-        LaunchInstance(known, stage.adapter.cloud, Notices(), world.now),
+        LaunchInstance(known, stage.adapter.cloud, Notices(), world.now, catalogues=FakeCatalogues()),
         ClaimRef(name=claim.name, uid=claim.uid),
     )
     stage.patch(fail=[{"op": "CreateFleet", "dryRun": False, "answer": "drop", "when": "after", "times": 3}])

@@ -1,6 +1,7 @@
 """Every status is looked at, and becomes the failure that says what can be done about it."""
 
 import ssl
+import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -140,7 +141,7 @@ async def test_details_in_a_form_of_a_gateway_s_own_hide_no_failure(tmp_path: Pa
             await client.call(GET)
         server.on("/api/v1/namespaces/default/pods/web/eviction", says(429, body))
         with pytest.raises(Throttled, match="because"):
-            await KubePods(client).evict(parse_pod(a_pod("web", "n")))
+            await KubePods(client, clock=time.time).evict(parse_pod(a_pod("web", "n")))
 
 
 async def test_a_page_of_a_proxy_is_no_mystery(tmp_path: Path) -> None:

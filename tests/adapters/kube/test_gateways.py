@@ -1,6 +1,7 @@
 """What stands before the API server answers in its place while it starts or has no route: by such an answer nothing is
 gone, done or absent."""
 
+import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
@@ -52,8 +53,8 @@ async def test_a_page_does_not_empty_a_node(tmp_path: Path, page: str) -> None:
     async with talking(tmp_path) as (server, client):
         server.on("/api/v1/pods", PAGES[page], says(200, EMPTY))
         with pytest.raises(Unreachable, match="Pods on n"):
-            await KubePods(client).list_on("n")
-        assert await KubePods(client).list_on("n") == ()
+            await KubePods(client, clock=time.time).list_on("n")
+        assert await KubePods(client, clock=time.time).list_on("n") == ()
 
 
 @pytest.mark.parametrize("page", PAGES)
@@ -71,7 +72,7 @@ async def test_a_page_opens_no_freeze(tmp_path: Path, page: str) -> None:
 async def test_a_page_ends_no_karpenter(tmp_path: Path, page: str) -> None:
     async with talking(tmp_path) as (server, client):
         server.on(PATH, items(a_lease()), PAGES[page], items())
-        lease, found = KarpenterLease(client, lambda: NOW), []
+        lease, found = KarpenterLease(client, lambda: NOW, expected=False, own=()), []
         for _ in range(3):
             await lease.look()
             found.append(bool(lease.trouble()))
@@ -82,7 +83,7 @@ READS: dict[str, tuple[str, Callable[[Client], Awaitable[object]]]] = {
     "pause of all": ("/api/v1/namespaces/kube-system", lambda client: KubeNamespaces(client).read("kube-system")),
     "pause of a pool": ("/apis/karpenter.sh/v1/nodepools/web", lambda client: KubeNodePools(client).read("web")),
     "claim": ("/apis/karpenter.sh/v1/nodeclaims/web", lambda client: KubeNodeClaims(client).read("web")),
-    "pod": (POD_PATH, lambda client: KubePods(client).read(POD)),
+    "pod": (POD_PATH, lambda client: KubePods(client, clock=time.time).read(POD)),
 }
 
 
@@ -116,12 +117,12 @@ async def test_a_page_has_evicted_and_deleted_nothing(tmp_path: Path, page: str)
             server.on(f"{POD_PATH}/eviction", each)
             server.on(claim, each)
             with pytest.raises(Unreachable):
-                await KubePods(client).evict(POD)
+                await KubePods(client, clock=time.time).evict(POD)
             with pytest.raises(Unreachable):
                 await KubeNodeClaims(client).delete("web", "u")
         server.on(f"{POD_PATH}/eviction", says(404, GONE))
         server.on(claim, says(404, GONE))
-        assert (await KubePods(client).evict(POD)).outcome == "gone"
+        assert (await KubePods(client, clock=time.time).evict(POD)).outcome == "gone"
         assert await KubeNodeClaims(client).delete("web", "u") == 0
 
 
@@ -134,7 +135,7 @@ async def test_what_a_gateway_refuses_is_tried_again(tmp_path: Path, status: int
     request = GiveBackRequest(plan_id=new.claim.plan, names=(new.claim.name,), why="cancelled")
     async with talking(tmp_path) as (server, client):
         server.on("/api/v1/pods", page, says(200, EMPTY))
-        giving = GiveBack(FakeClaims(world), KubePods(client), breaker_memory(world))
+        giving = GiveBack(FakeClaims(world), KubePods(client, clock=time.time), breaker_memory(world))
         with pytest.raises(Unreachable, match=f"not an answer of the API server about it .{status}.: <html>") as raised:
             await giving.give_back(request)
         told = translate(raised.value)
@@ -156,9 +157,9 @@ async def test_by_what_a_gateway_refuses_nothing_is_there_already_and_nothing_ha
         with pytest.raises(Unreachable):
             await kinds.create("c", {})
         with pytest.raises(Unreachable):
-            await KubePods(client).evict(POD)
+            await KubePods(client, clock=time.time).evict(POD)
         with pytest.raises(Unreachable):
-            await KubePods(client).delete(POD, 30)
+            await KubePods(client, clock=time.time).delete(POD, 30)
 
 
 async def test_a_person_s_name_is_unknown_only_if_the_api_server_gives_none(tmp_path: Path) -> None:

@@ -38,7 +38,7 @@ async def holder(tmp_path: Path, *replies: Reply) -> list[str]:
         client = Client(ClusterAddress(kubeconfig=server.kubeconfig()))
         await client.open()
         server.on(PATH, *replies)
-        lease, found = KarpenterLease(client, lambda: NOW), []
+        lease, found = KarpenterLease(client, lambda: NOW, expected=False, own=()), []
         for _ in replies:
             await lease.look()
             found.append(lease.holder)
@@ -95,7 +95,7 @@ async def test_until_the_first_answer_a_worker_stands_aside(tmp_path: Path, stat
         client = Client(ClusterAddress(kubeconfig=server.kubeconfig()))
         await client.open()
         server.on(PATH, says(status, page), items(), says(status, page))
-        lease, found = KarpenterLease(client, lambda: NOW), []
+        lease, found = KarpenterLease(client, lambda: NOW, expected=False, own=()), []
         for _ in range(3):
             await lease.look()
             found.append(lease.trouble())
@@ -111,7 +111,7 @@ async def test_who_may_not_look_says_so_until_it_may(tmp_path: Path) -> None:
         await client.open()
         refused = says(403, {"kind": "Status", "message": "may not list leases"})
         server.on(PATH, refused, refused, items())
-        lease = KarpenterLease(client, lambda: NOW)
+        lease = KarpenterLease(client, lambda: NOW, expected=False, own=())
         await lease.look()
         await lease.look()
         assert lease.trouble() == "" and "cannot be seen: " in lease.elsewhere() and "may not list" in lease.elsewhere()
@@ -132,7 +132,7 @@ async def test_a_refusal_is_believed_at_the_second_look_and_soon_looked_at_again
         await client.open()
         refused = says(403, {"kind": "Status", "message": "may not list leases"})
         server.on(PATH, *[refused] * refusals, items(a_lease()))
-        lease = KarpenterLease(client, lambda: NOW)
+        lease = KarpenterLease(client, lambda: NOW, expected=False, own=())
         for _ in range(refusals):
             await lease.look()
         trouble = lease.trouble()
@@ -151,7 +151,7 @@ async def test_only_a_worker_that_acts_stands_aside(tmp_path: Path, expected: bo
         client = Client(ClusterAddress(kubeconfig=server.kubeconfig()))
         await client.open()
         server.on(PATH, items(a_lease()))
-        lease = KarpenterLease(client, lambda: NOW, expected=expected)
+        lease = KarpenterLease(client, lambda: NOW, expected=expected, own=())
         await lease.look()
         await client.close()
 
@@ -166,7 +166,7 @@ async def looking(tmp_path: Path, *leases: Json, own: tuple[str, ...] = ()) -> A
         client = Client(ClusterAddress(kubeconfig=server.kubeconfig()))
         await client.open()
         server.on(PATH, items(*leases))
-        lease = KarpenterLease(client, lambda: NOW, own=own)
+        lease = KarpenterLease(client, lambda: NOW, own=own, expected=False)
         await lease.look()
         yield lease
         await client.close()
@@ -210,7 +210,7 @@ async def test_while_nobody_knows_the_time_the_last_answer_counts(tmp_path: Path
 
     async with talking(tmp_path) as (server, client):
         server.on(PATH, items(a_lease()))
-        lease, found = KarpenterLease(client, now), []
+        lease, found = KarpenterLease(client, now, expected=False, own=()), []
         while times:
             await lease.look()
             found.append(bool(lease.holder))

@@ -1,5 +1,6 @@
 """Answers that a real server gives too rarely for a test to wait for them."""
 
+import time
 from pathlib import Path
 from typing import ClassVar
 
@@ -48,7 +49,7 @@ class TestPods:
             server.on("/api/v1/pods", says(200, {"metadata": {"resourceVersion": "9"}, "items": [broken]}))
 
             with pytest.raises(NotReadable, match="Pod/default/web: spec resources: "):
-                await KubePods(client).list_on("n")
+                await KubePods(client, clock=time.time).list_on("n")
 
     async def test_all_pages_are_read(self, tmp_path: Path) -> None:
         pages = [
@@ -58,7 +59,7 @@ class TestPods:
         async with talking(tmp_path) as (server, client):
             server.on("/api/v1/pods", *[says(200, page) for page in pages])
 
-            assert [pod.name for pod in await KubePods(client).list_on("n")] == ["a", "b"]
+            assert [pod.name for pod in await KubePods(client, clock=time.time).list_on("n")] == ["a", "b"]
         assert server.asked[1][2] == {"limit": "500", "fieldSelector": "spec.nodeName=n", "continue": "more"}
 
     async def test_a_server_that_is_too_busy_is_no_budget(self, tmp_path: Path) -> None:
@@ -67,7 +68,7 @@ class TestPods:
             server.on(f"{self.PATH}/eviction", says(429, body, {"Retry-After": "1"}))
 
             with pytest.raises(Throttled, match="too many requests"):
-                await KubePods(client).evict(the_pod())
+                await KubePods(client, clock=time.time).evict(the_pod())
 
     async def test_a_server_that_breaks_down_is_no_second_budget(self, tmp_path: Path) -> None:
         async with talking(tmp_path) as (server, client):
@@ -76,7 +77,7 @@ class TestPods:
             )
 
             with pytest.raises(Unreachable, match="etcd"):
-                await KubePods(client).evict(the_pod())
+                await KubePods(client, clock=time.time).evict(the_pod())
 
     async def test_deleting_a_pod_that_is_gone_is_no_error(self, tmp_path: Path) -> None:
         """BEH-37. Nor is one of the same name that has come since: the server refuses the old one's UID."""
@@ -86,8 +87,8 @@ class TestPods:
                 self.PATH, says(404, GONE), says(409, {"kind": "Status", "reason": "Conflict"}), says(200, successor)
             )
 
-            await KubePods(client).delete(the_pod(), 7)
-            await KubePods(client).delete(the_pod(), 7)
+            await KubePods(client, clock=time.time).delete(the_pod(), 7)
+            await KubePods(client, clock=time.time).delete(the_pod(), 7)
 
         assert [method for method, *_ in server.asked] == ["DELETE", "DELETE", "GET"]
 
@@ -95,8 +96,8 @@ class TestPods:
         async with talking(tmp_path) as (server, client):
             server.on(f"{self.PATH}/eviction", says(201))
             server.on(self.PATH, says(200))
-            await KubePods(client).evict(the_pod())
-            await KubePods(client).delete(the_pod(), 7)
+            await KubePods(client, clock=time.time).evict(the_pod())
+            await KubePods(client, clock=time.time).delete(the_pod(), 7)
 
         assert server.asked[0][3] == {
             "apiVersion": "policy/v1",
@@ -112,7 +113,7 @@ class TestPods:
             status = f"{self.PATH}/status"
             conflict = says(409, {"reason": "Conflict", "message": "changed"})
             server.on(status, says(422, refused_by(PLACES)), says(200), says(200), says(404, GONE), conflict)
-            pods = KubePods(client)
+            pods = KubePods(client, clock=time.time)
             for node in ("node-1", "", "node-1"):
                 await pods.nominate(the_pod(), node)
             with pytest.raises(Conflict, match="changed"):
@@ -131,7 +132,7 @@ class TestPods:
         async with talking(tmp_path) as (server, client):
             conflict = says(409, {"reason": "Conflict", "message": "new"})
             server.on(self.PATH, says(422, refused_by(DELETION_COSTS)), says(200), says(200), says(404, GONE), conflict)
-            pods = KubePods(client)
+            pods = KubePods(client, clock=time.time)
             for value in ("-1", None, "-1"):
                 await pods.annotate(the_pod(), "cost", value)
             with pytest.raises(Conflict, match="new"):
@@ -149,9 +150,9 @@ class TestPods:
         async with talking(tmp_path) as (server, client):
             server.on(self.PATH, says(200, stored(a_pod("web", "n"), 7)), says(200, successor), says(404, GONE))
 
-            found = await KubePods(client).read(the_pod())
+            found = await KubePods(client, clock=time.time).read(the_pod())
             assert found is not None and found.resource_version == "7"
-            assert [await KubePods(client).read(the_pod()) for _ in range(2)] == [None, None]
+            assert [await KubePods(client, clock=time.time).read(the_pod()) for _ in range(2)] == [None, None]
 
 
 class TestClaims:
@@ -202,8 +203,10 @@ class TestNodes:
         async with talking(tmp_path) as (server, client):
             server.on("/api/v1/nodes", says(200, {"metadata": {"resourceVersion": "9"}, "items": items}))
 
-            assert [node.name for node in await KubeNodes(client).list_by_provider_id("aws:///a/i-2")] == ["b"]
-            assert await KubeNodes(client).list_by_provider_id("") == ()
+            assert [
+                node.name for node in await KubeNodes(client, lookups=None).list_by_provider_id("aws:///a/i-2")
+            ] == ["b"]
+            assert await KubeNodes(client, lookups=None).list_by_provider_id("") == ()
 
     @pytest.mark.parametrize(
         ("field", "failure"), [("", Conflict), ("spec.taints[1]", Conflict), ("metadata.labels", Refused)]
@@ -218,7 +221,9 @@ class TestNodes:
             server.on("/api/v1/nodes/n", says(422, refusal), says(200, stored(a_node("n"), version=6)))
 
             with pytest.raises(failure) as caught:
-                await KubeNodes(client).patch(parse_node(stored(a_node("n"))), MetadataChange(labels={"a": "1"}))
+                await KubeNodes(client, lookups=None).patch(
+                    parse_node(stored(a_node("n"))), MetadataChange(labels={"a": "1"})
+                )
 
         assert server.asked[0][4]["Content-Type"] == "application/json-patch+json"
         if isinstance(caught.value, Conflict):
@@ -235,7 +240,7 @@ class TestNodes:
             server.on("/api/v1/nodes/n", says(422, refusal), says(200, node))
 
             with pytest.raises(Forbidden, match=r"^Node/n: denied request: ask us$"):
-                await KubeNodes(client).patch(parse_node(node), MetadataChange(labels={"a": "1"}))
+                await KubeNodes(client, lookups=None).patch(parse_node(node), MetadataChange(labels={"a": "1"}))
 
 
 class TestNotices:
@@ -244,7 +249,7 @@ class TestNotices:
         notice = Notice(kind="Node", name="n", reason="R", message="m", window=120.0)
         async with talking(tmp_path) as (server, client):
             server.on("/api/v1/namespaces/default/events", says(201))
-            notices = KubeNotices(client, lambda: moment[0])
+            notices = KubeNotices(client, lambda: moment[0], node_classes=())
             for moment[0] in (1000.0, 1119.0, 1121.0):
                 await notices.publish(notice)
 
@@ -257,7 +262,9 @@ class TestNotices:
         async with talking(tmp_path) as (server, client):
             server.on("/api/v1/namespaces/default/events", says(503, {"message": "away"}))
 
-            await KubeNotices(client).publish(Notice(kind="Node", name="n", reason="R", message="two pods are left"))
+            await KubeNotices(client, clock=time.time, node_classes=()).publish(
+                Notice(kind="Node", name="n", reason="R", message="two pods are left")
+            )
 
         assert "not published: Event/R of Node/n: away (two pods are left)" in caplog.text
 

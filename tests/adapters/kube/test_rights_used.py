@@ -1,5 +1,6 @@
 """The shipped roles grant what the adapter asks of the API server, verb by verb, and nothing beside it."""
 
+import time
 from collections.abc import Awaitable
 from pathlib import Path
 from typing import Any, NoReturn, cast
@@ -11,7 +12,7 @@ from dovetail.adapters.aws.catalogue.shortage_store import NAME as SHORTAGES
 from dovetail.adapters.aws.cluster_facts import DNS_NAMESPACE
 from dovetail.adapters.aws.provider import NODE_CLASS
 from dovetail.adapters.kube.client import Client
-from dovetail.adapters.kube.inspection import KubeInspection
+from dovetail.adapters.kube.inspection import KubeInspection, Need
 from dovetail.adapters.kube.objects.buffers import KubeCapacityBuffers
 from dovetail.adapters.kube.objects.claims import KubeNodeClaims
 from dovetail.adapters.kube.objects.deployments import KubeDeployments
@@ -91,8 +92,17 @@ async def everything_that_is_asked() -> set[Right]:
         requirements=(),
         requests={},
     )
-    claims, nodes, pods, pools = KubeNodeClaims(client), KubeNodes(client), KubePods(client), KubeNodePools(client)
-    namespaces, notices, deployments = KubeNamespaces(client), KubeNotices(client), KubeDeployments(client)
+    claims, nodes, pods, pools = (
+        KubeNodeClaims(client),
+        KubeNodes(client, lookups=None),
+        KubePods(client, clock=time.time),
+        KubeNodePools(client),
+    )
+    namespaces, notices, deployments = (
+        KubeNamespaces(client),
+        KubeNotices(client, clock=time.time, node_classes=()),
+        KubeDeployments(client),
+    )
     of_moves = a_deployment()
     notice = Notice(kind="Pod", name="p", namespace="d", uid="u", reason="R", message="m", window=0.0)
     times = KubeTimeObjects(client, lambda _kind: False)
@@ -124,7 +134,7 @@ async def everything_that_is_asked() -> set[Right]:
     classes = KubeRawObjects(client, NODE_CLASS.kind, NODE_CLASS.path)
     services = KubeRawObjects(client, "Service", "/api/v1/services", DNS_NAMESPACE)
     await used(classes.patch(raw, {}), classes.patch(raw, {}, "status"), services.read("kube-dns"))
-    await used(KubeInspection(client).servers())
+    await used(KubeInspection(client, gated=(), need=Need(), node_classes=()).servers())
     watched = {kind.path for kind in (*CLUSTER_KINDS, *BUFFER_KINDS, *MOVE_KINDS, *DEVICE_KINDS, NODE_OVERLAY)} | {
         NODE_CLASS.path
     }

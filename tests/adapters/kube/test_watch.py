@@ -3,6 +3,7 @@
 import asyncio
 import itertools
 import logging
+import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -309,7 +310,7 @@ class TestTrust:
             server.on(f"{PATH}?watch", answer)
             with caplog.at_level(logging.INFO):
                 async with watching(server) as watched:
-                    view = CachedView(watched.cache, watched.watch.problem_of)
+                    view = CachedView(watched.cache, time.time, watched.watch.problem_of)
                     await watched.until(lambda: watched.names() == ["b"])
                     await watched.until(view.stale)
                     asked, seen = len(watches(server)), set[str]()
@@ -453,7 +454,7 @@ class TestWhatIsMissing:
         async with fake_server(tmp_path) as server:
             server.serves()
             async with watching(server, (FREEZE,)) as watched:
-                view = CachedView(watched.cache, watched.watch.problem_of)
+                view = CachedView(watched.cache, time.time, watched.watch.problem_of)
                 await watched.until(lambda: watched.watch.troubles() and watched.watch.problem() == "")
                 assert not view.stale()
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import threading
+import time
 from typing import Any, cast
 
 import pytest
@@ -187,8 +188,8 @@ class TestUnreadableObjects:
         cache.apply("Pod", raw, deleted=False)
 
         with pytest.raises(NotReadable, match=r"Pod/shop/web: spec\.place: there is no such place"):
-            CachedView(cache).pods_on("n")
-        assert CachedView(cache).pods_on("m") == ()
+            CachedView(cache, time.time).pods_on("n")
+        assert CachedView(cache, time.time).pods_on("m") == ()
 
 
 class TestLookups:
@@ -268,7 +269,7 @@ class TestLookups:
 class TestWaiting:
     async def test_a_change_from_another_thread_wakes_who_waits(self) -> None:
         cache = a_cache()
-        view = CachedView(cache)
+        view = CachedView(cache, time.time)
         waiting = asyncio.create_task(view.changed(view.revision()))
         await asyncio.sleep(0)
 
@@ -280,12 +281,12 @@ class TestWaiting:
         cache = a_cache()
         cache.apply("Node", a_thing("n", 5), deleted=False)
 
-        assert await asyncio.wait_for(CachedView(cache).changed(0), 60) == 1
+        assert await asyncio.wait_for(CachedView(cache, time.time).changed(0), 60) == 1
 
     async def test_a_version_that_says_nothing_new_ends_a_catch_up_and_wakes_nobody_else(self) -> None:
         cache = a_cache()
         cache.apply("Node", a_thing("n", 5), deleted=False)
-        view = CachedView(cache)
+        view = CachedView(cache, time.time)
         with cache.changes.listen() as change:
             catching_up = asyncio.create_task(view.catch_up([Write(kind="Node", name="n", uid="uid-n", version=7)]))
             await asyncio.sleep(0)
@@ -298,7 +299,7 @@ class TestWaiting:
     async def test_catching_up_waits_for_the_version_of_a_write(self) -> None:
         cache = a_cache()
         cache.apply("Node", a_thing("n", 5), deleted=False)
-        view = CachedView(cache)
+        view = CachedView(cache, time.time)
         waiting = asyncio.create_task(view.catch_up([Write(kind="Node", name="n", uid="uid-n", version=7)]))
         for _ in range(5):
             await asyncio.sleep(0)
@@ -313,7 +314,9 @@ class TestWaiting:
         cache.apply("Node", a_thing("n", 5), deleted=False)
         cache.apply("Node", a_thing("n", 9), deleted=True)
 
-        await asyncio.wait_for(CachedView(cache).catch_up([Write(kind="Node", name="n", uid="uid-n", version=7)]), 1)
+        await asyncio.wait_for(
+            CachedView(cache, time.time).catch_up([Write(kind="Node", name="n", uid="uid-n", version=7)]), 1
+        )
 
     async def test_a_write_that_ended_an_object_is_seen_when_nothing_with_its_uid_is_held(self) -> None:
         cache = a_cache()
@@ -327,14 +330,14 @@ class TestWaiting:
 
     async def test_a_write_that_never_comes_is_not_seen_yet(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr("dovetail.adapters.kubernetes_json.view.CATCH_UP_SECONDS", 0.05)
-        view = CachedView(a_cache())
+        view = CachedView(a_cache(), time.time)
 
         with pytest.raises(NotSeenYet, match="Node/n: not seen at version 7"):
             await view.catch_up([Write(kind="Node", name="n", uid="u", version=7)])
 
     async def test_a_view_that_is_not_usable_says_why(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr("dovetail.adapters.kubernetes_json.view.CATCH_UP_SECONDS", 0.05)
-        view = CachedView(a_cache(), problem=lambda _: "the watch of pods is broken")
+        view = CachedView(a_cache(), time.time, problem=lambda _: "the watch of pods is broken")
 
         for ask in (view.snapshot, lambda: view.node("n"), lambda: view.pods_on("n"), lambda: view.nodes_of("i")):
             with pytest.raises(NotSeenYet, match="the watch of pods is broken"):

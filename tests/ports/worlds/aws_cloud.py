@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from dovetail.adapters.aws.adapter import AwsAdapter, UpkeepCluster
-from dovetail.adapters.aws.upkeep.node_classes import Ec2NodeClassUpkeep
+from dovetail.adapters.aws.upkeep.node_classes import ClusterNow, Ec2NodeClassUpkeep
 from dovetail.adapters.kubernetes_json.parsing.pools import parse_node_pool
 from dovetail.model import names
 from dovetail.model.nodes import NodeClaim, NodeClassRef
@@ -24,7 +24,9 @@ class AwsCloudWorld:
         self.cloud: Cloud = adapter.cloud
         self.catalogues: Catalogues = adapter.catalogues
         self._server, self._adapter, self._classes = server, adapter, classes
-        kept = UpkeepCluster(objects=classes, claims=None, notices=Notices())
+        kept = UpkeepCluster(
+            objects=classes, claims=None, notices=Notices(), nodes=None, now=ClusterNow(claims=tuple, pools=tuple)
+        )
         self._upkeep: Ec2NodeClassUpkeep = adapter.node_class_upkeep(kept)
 
     async def node_class(self, name: str) -> NodeClassRef:

@@ -32,7 +32,7 @@ _PRODUCTS: Final = (("Shared", "Compute Instance"), ("Dedicated", "Compute Insta
 class Prices:
     """On-demand prices by type, spot prices by type and zone. `revision` rises with every change."""
 
-    def __init__(self, region: str, clock: Callable[[], float] = time.time) -> None:
+    def __init__(self, region: str, clock: Callable[[], float]) -> None:
         facts = known_facts()
         table = region if region in facts["prices"] else _DEFAULT_TABLE
         self._clock = clock

@@ -7,7 +7,6 @@ capacity type says nothing about the offerings of its zone.
 
 import logging
 import re
-import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from operator import itemgetter
@@ -89,7 +88,7 @@ class NoStore:
 class Shortages:
     """What is short now. `revision` rises with every change that a catalogue would show."""
 
-    def __init__(self, store: ShortageStore | None = None, clock: Callable[[], float] = time.time) -> None:
+    def __init__(self, store: ShortageStore | None, clock: Callable[[], float]) -> None:
         self._store: ShortageStore = store or NoStore()
         self._clock = clock
         self._until: dict[Shortage, float] = {}

@@ -5,7 +5,6 @@ the image that it runs. It is read from the process's own watch-fed cache, so ev
 after a restart.
 """
 
-import time
 from collections.abc import Callable, Iterable, Mapping
 from typing import Final
 
@@ -22,7 +21,7 @@ _LOOK_SECONDS: Final = 10.0  # between two looks over all nodes
 class ObservedMemory:
     """The least memory by type and image."""
 
-    def __init__(self, claims_with_nodes: ClaimsWithNodes = tuple, clock: Callable[[], float] = time.time) -> None:
+    def __init__(self, claims_with_nodes: ClaimsWithNodes, clock: Callable[[], float]) -> None:
         self._claims_with_nodes, self._clock = claims_with_nodes, clock
         self._seen: dict[tuple[str, str], tuple[float, int]] = {}  # (type, image) → until when, how much
         self._looked = float("-inf")

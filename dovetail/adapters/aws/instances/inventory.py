@@ -8,7 +8,6 @@ before that EC2 may not know it yet. An answer with nothing says nothing.
 """
 
 import asyncio
-import time
 from collections.abc import Callable, Iterable
 from typing import Any, Final, Literal
 
@@ -36,9 +35,9 @@ class Inventory:
         self,
         calls: Calls,
         settings: AwsSettings,
-        clock: Callable[[], float] = time.time,
-        shifted: Callable[[], frozenset[str]] = frozenset,
-        claims: Callable[[], Iterable[NodeClaim]] = tuple,
+        clock: Callable[[], float],
+        shifted: Callable[[], frozenset[str]],
+        claims: Callable[[], Iterable[NodeClaim]],
     ) -> None:
         """`shifted`: zones whose instances may be missing from answers."""
         self._calls, self._settings, self._clock, self._shifted = calls, settings, clock, shifted

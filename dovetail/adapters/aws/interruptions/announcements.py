@@ -5,7 +5,6 @@ The checks do not need a queue: without one an impaired instance is still replac
 
 import asyncio
 import logging
-import time
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -41,7 +40,7 @@ class WarningSources:
 class AwsInterruptions:
     """Warnings from the queue, and problems that EC2's checks find."""
 
-    def __init__(self, sources: WarningSources, clock: Callable[[], float] = time.time) -> None:
+    def __init__(self, sources: WarningSources, clock: Callable[[], float]) -> None:
         self._calls, self._queue, self._clock = sources.calls, sources.queue, clock
         self._shortages, self._reservations = sources.shortages, sources.reservations
         self._check_from = float("-inf")  # by our clock: before that, the right to ask was missing

@@ -5,7 +5,6 @@ queue recreated under the same name is found.
 """
 
 import logging
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, Final
@@ -31,7 +30,7 @@ _FOREIGN: Final = Interruption(id="", reason="no_op", instances=(), at=0.0)
 
 
 class WarningQueue:
-    def __init__(self, calls: Calls, name: str, clock: Callable[[], float] = time.time) -> None:
+    def __init__(self, calls: Calls, name: str, clock: Callable[[], float]) -> None:
         self._calls, self._queue, self._clock = calls, name, clock
         self._url = ""
         self._said: set[str] = set()

@@ -4,7 +4,6 @@ The second half of a launch, repeated as often as needed under one token. After 
 (silence, an internal error) there may be an instance; it is raised, and the same call is repeated.
 """
 
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
@@ -67,7 +66,7 @@ class Launcher:
         offerings: OfferingsCache,
         cluster: Cluster,
         parts: LaunchParts,
-        clock: Callable[[], float] = time.time,
+        clock: Callable[[], float],
     ) -> None:
         self._calls, self._offerings, self._cluster, self._clock = calls, offerings, cluster, clock
         self._templates, self._sized, self._inventory = parts.templates, parts.sized, parts.inventory

@@ -5,7 +5,6 @@ not here. That a template exists is remembered; if someone has deleted it, the f
 """
 
 import asyncio
-import time
 from collections.abc import Awaitable, Callable
 from typing import Any, Final, NamedTuple, TypeVar
 
@@ -28,7 +27,7 @@ class _Known(NamedTuple):
 class LaunchTemplates:
     """Launch templates by name."""
 
-    def __init__(self, calls: Calls, clock: Callable[[], float] = time.time) -> None:
+    def __init__(self, calls: Calls, clock: Callable[[], float]) -> None:
         self._calls, self._clock = calls, clock
         self._known: dict[str, _Known] = {}
         self._under_way: dict[str, asyncio.Future[Any]] = {}

@@ -5,7 +5,6 @@ newest that is not deprecated. A missing parameter is remembered, while upstream
 other error of SSM is an error, not a missing parameter.
 """
 
-import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
@@ -49,7 +48,7 @@ class ImageError(ValueError):
 class Parameters:
     """Values of SSM parameters, missing ones included."""
 
-    def __init__(self, calls: Calls, clock: Callable[[], float] = time.time) -> None:
+    def __init__(self, calls: Calls, clock: Callable[[], float]) -> None:
         self._calls, self._clock = calls, clock
         self._known: dict[str, Dated[str | None]] = {}  # until when, and the value
 
@@ -71,7 +70,7 @@ class Parameters:
 
 
 class Images:
-    def __init__(self, calls: Calls, refresh: float, clock: Callable[[], float] = time.time) -> None:
+    def __init__(self, calls: Calls, refresh: float, clock: Callable[[], float]) -> None:
         self._calls, self._refresh, self._clock = calls, refresh, clock
         self._parameters = Parameters(calls, clock)
         self._found: dict[tuple[str, int], Dated[list[FoundImage]]] = {}

@@ -8,7 +8,6 @@ call has made is taken back. For a missing role no further profile is made for a
 import hashlib
 import logging
 import re
-import time
 from collections.abc import Callable, Mapping
 from typing import Final
 
@@ -35,7 +34,7 @@ class RoleMissing(ValueError):
 
 
 class Profiles:
-    def __init__(self, calls: Calls, settings: AwsSettings, clock: Callable[[], float] = time.time) -> None:
+    def __init__(self, calls: Calls, settings: AwsSettings, clock: Callable[[], float]) -> None:
         self._calls, self._settings, self._clock = calls, settings, clock
         self._good: dict[tuple[str, str], float] = {}  # (profile, role) → until when it need not be looked at
         self._missing: dict[str, float] = {}  # role → until when it is taken to be missing

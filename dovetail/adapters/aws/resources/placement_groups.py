@@ -3,7 +3,6 @@
 A result is remembered for a day, so that an outage of one API does not stop launches into an unchanged group.
 """
 
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -27,7 +26,7 @@ class PlacementGroup:
 
 
 class PlacementGroups:
-    def __init__(self, calls: Calls, clock: Callable[[], float] = time.time) -> None:
+    def __init__(self, calls: Calls, clock: Callable[[], float]) -> None:
         self._calls, self._clock = calls, clock
         self._found = Renewed[tuple[str, str], PlacementGroup | None](_CHECK_SECONDS, lambda: self._clock())
 

@@ -5,7 +5,6 @@ A count may be too high, never too low: a launch that finds the reservation full
 does without it.
 """
 
-import time
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -73,7 +72,7 @@ def read_reservation(raw: Json, now: float) -> Reservation | None:
 class Reservations:
     """Reservations as described within the last minute, or the last day while EC2 does not answer; and counts."""
 
-    def __init__(self, calls: Calls, clock: Callable[[], float] = time.time) -> None:
+    def __init__(self, calls: Calls, clock: Callable[[], float]) -> None:
         self._calls, self._clock = calls, clock
         self._asked = Renewed[str, list[Reservation]](_QUERY_SECONDS, lambda: self._clock())
         self._counts: dict[str, Dated[int]] = {}

@@ -3,7 +3,6 @@
 One call per tag term, one for all ids, one for all names, kept per version of the class for the refresh interval.
 """
 
-import time
 from collections.abc import Callable
 from typing import Final, NamedTuple
 
@@ -22,7 +21,7 @@ class SecurityGroup(NamedTuple):
 
 
 class SecurityGroups:
-    def __init__(self, calls: Calls, refresh: float, clock: Callable[[], float] = time.time) -> None:
+    def __init__(self, calls: Calls, refresh: float, clock: Callable[[], float]) -> None:
         self._calls, self._keep, self._clock = calls, refresh - _MARGIN_SECONDS, clock
         self._found: dict[tuple[str, int], Dated[list[SecurityGroup]]] = {}
 

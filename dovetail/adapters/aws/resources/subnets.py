@@ -4,7 +4,6 @@ Between two descriptions our own launches reduce the count of free addresses, so
 subnet. A full subnet is not used even if it is the largest of its zone; upstream would use it.
 """
 
-import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
@@ -40,7 +39,7 @@ class _Room:
 class Subnets:
     """Subnets by class, and their room."""
 
-    def __init__(self, calls: Calls, refresh: float, clock: Callable[[], float] = time.time) -> None:
+    def __init__(self, calls: Calls, refresh: float, clock: Callable[[], float]) -> None:
         self._calls, self._refresh, self._clock = calls, refresh, clock
         self._found = Renewed[tuple[str, int], list[Subnet]](refresh, lambda: self._clock())
         self._room: dict[str, _Room] = {}

@@ -7,7 +7,6 @@ ones every two minutes and makes them again for the next launch.
 """
 
 import logging
-import time
 from collections.abc import Callable
 from datetime import datetime
 from typing import Any, Final
@@ -41,7 +40,7 @@ class CleanUp:
         settings: AwsSettings,
         profiles: Profiles,
         templates: LaunchTemplates,
-        clock: Callable[[], float] = time.time,
+        clock: Callable[[], float],
     ) -> None:
         self._calls, self._settings, self._clock = calls, settings, clock
         self._profiles, self._templates = profiles, templates

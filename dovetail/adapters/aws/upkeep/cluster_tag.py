@@ -5,7 +5,6 @@ instance that has the tag keeps it, whatever its value: one of another cluster i
 allow it. The claim records that the tag exists, so that it is looked up only once.
 """
 
-import time
 from collections.abc import Callable, Collection
 from typing import Final
 
@@ -27,9 +26,7 @@ _ROUND_SECONDS: Final = 600.0
 class ClusterTag:
     """Tags instances with the cluster's UID."""
 
-    def __init__(
-        self, calls: Calls, inventory: Inventory, claims: NodeClaims, clock: Callable[[], float] = time.time
-    ) -> None:
+    def __init__(self, calls: Calls, inventory: Inventory, claims: NodeClaims, clock: Callable[[], float]) -> None:
         self._calls, self._inventory, self._claims, self._clock = calls, inventory, claims, clock
         self._uid = inventory.cluster_uid
         self._later: dict[str, float] = {}  # when a claim is looked at again, by its UID

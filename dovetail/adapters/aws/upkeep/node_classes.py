@@ -6,7 +6,6 @@ released only when none of its claims is left, because their instances would los
 
 import asyncio
 import logging
-import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Final, Literal
@@ -55,8 +54,8 @@ _RETRIES: Final = Backoff(first=1.0, longest=60.0)
 class ClusterNow:
     """The cluster according to the cache."""
 
-    claims: Callable[[], Iterable[NodeClaim]] = tuple
-    pools: Callable[[], Iterable[NodePool]] = tuple
+    claims: Callable[[], Iterable[NodeClaim]]
+    pools: Callable[[], Iterable[NodePool]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,7 +84,7 @@ class _Due:
 
 
 class Ec2NodeClassUpkeep:
-    def __init__(self, parts: UpkeepParts, cluster: ClusterNow, clock: Callable[[], float] = time.time) -> None:
+    def __init__(self, parts: UpkeepParts, cluster: ClusterNow, clock: Callable[[], float]) -> None:
         self._parts, self._cluster, self._clock = parts, cluster, clock
         self._due: dict[str, _Due] = {}
         self._working = asyncio.Lock()

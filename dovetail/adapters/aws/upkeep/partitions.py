@@ -5,7 +5,6 @@ before it is known: the launch leaves the label empty and a registration hook on
 the hook is removed.
 """
 
-import time
 from collections.abc import Callable, Sequence
 from typing import Final
 
@@ -22,7 +21,7 @@ _ROUND_SECONDS: Final = 600.0
 
 
 class Partitions:
-    def __init__(self, inventory: Inventory, claims: NodeClaims, clock: Callable[[], float] = time.time) -> None:
+    def __init__(self, inventory: Inventory, claims: NodeClaims, clock: Callable[[], float]) -> None:
         self._inventory, self._claims, self._clock = inventory, claims, clock
 
     async def keep(self, claims: Sequence[NodeClaim]) -> float:

@@ -6,7 +6,6 @@ that, so that pods can be drained. Only this direction: nothing becomes reserved
 """
 
 import logging
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
@@ -54,7 +53,7 @@ class ReservedInstances:
         sources: ReservationSources,
         claims: NodeClaims,
         nodes: Nodes,
-        clock: Callable[[], float] = time.time,
+        clock: Callable[[], float],
     ) -> None:
         self._inventory, self._classes, self._reservations = sources.inventory, sources.classes, sources.reservations
         self._claims, self._nodes, self._clock = claims, nodes, clock

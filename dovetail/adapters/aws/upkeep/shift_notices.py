@@ -5,7 +5,6 @@ A pool is concerned if its class has a subnet in the zone and its own requiremen
 during a shift also gets an Event (upstream's appear only on pools that exist when it begins).
 """
 
-import time
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
@@ -32,7 +31,7 @@ class ShiftNotices:
         classes: NodeClasses,
         pools: Callable[[], Iterable[NodePool]],
         notices: Notices,
-        clock: Callable[[], float] = time.time,
+        clock: Callable[[], float],
     ) -> None:
         self._shifted, self._classes, self._pools = shifted, classes, pools
         self._notices, self._clock = notices, clock

@@ -6,7 +6,6 @@ makes a launch template.
 """
 
 import asyncio
-import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -40,7 +39,7 @@ class AwsSupposedClasses:
         inventory: Inventory,
         cluster: Cluster,
         sources: SupposedSources,
-        clock: Callable[[], float] = time.time,
+        clock: Callable[[], float],
     ) -> None:
         self._classes, self._inventory, self._cluster = classes, inventory, cluster
         self._sources, self._clock = sources, clock

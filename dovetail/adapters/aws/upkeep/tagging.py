@@ -5,7 +5,6 @@ to tag is tried again after a second, as upstream does, and then less and less o
 """
 
 import asyncio
-import time
 from collections.abc import Callable, Collection
 from typing import Final
 
@@ -37,7 +36,7 @@ class Tagging:
         inventory: Inventory,
         cluster: str,
         claims: NodeClaims | None,
-        clock: Callable[[], float] = time.time,
+        clock: Callable[[], float],
     ) -> None:
         self._calls, self._inventory, self._clock = calls, inventory, clock
         self._cluster, self._claims = cluster, claims

@@ -12,7 +12,6 @@ A class that no instance type fits is refused with that reason, where upstream p
 import hashlib
 import json
 import logging
-import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
@@ -82,7 +81,7 @@ class Validation:
         offerings: OfferingsCache,
         templates: LaunchTemplates,
         cluster: Cluster,
-        clock: Callable[[], float] = time.time,
+        clock: Callable[[], float],
     ) -> None:
         self._calls, self._offerings, self._clock = calls, offerings, clock
         self._settings = offerings.sources.settings

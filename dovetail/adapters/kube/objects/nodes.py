@@ -26,7 +26,7 @@ if TYPE_CHECKING:  # a person's order needs no view of the cluster
 class KubeNodes:
     """Nodes on the API server. `lookups` knows the names of an instance's nodes; without it all nodes are listed."""
 
-    def __init__(self, client: Caller, lookups: "ClusterLookups | None" = None) -> None:
+    def __init__(self, client: Caller, lookups: "ClusterLookups | None") -> None:
         self._client = client
         self._lookups = lookups
         self._nodes = Collection[Node](client, NODE.name, NODE.path, parse_node)

@@ -7,7 +7,6 @@ not be written.
 
 import asyncio
 import logging
-import time
 from collections.abc import Callable, Iterable
 from typing import Final
 
@@ -30,9 +29,7 @@ _AT_ONCE: Final = 10
 
 
 class KubeNotices:
-    def __init__(
-        self, client: Client, clock: Callable[[], float] = time.time, node_classes: Iterable[Kind] = ()
-    ) -> None:
+    def __init__(self, client: Client, clock: Callable[[], float], node_classes: Iterable[Kind]) -> None:
         self._client = client
         self._class_versions = {kind.name: kind.api_version for kind in node_classes}
         self._clock = clock

@@ -6,7 +6,6 @@ Every request carries the pod's UID, so that a new pod of the same name is left 
 things: "fewer calls, please", or, with the cause DisruptionBudget, that a budget does not allow the eviction now.
 """
 
-import time
 from collections.abc import Callable
 from typing import Final
 
@@ -29,7 +28,7 @@ _UNSUPPORTED: Final = 500
 
 
 class KubePods:
-    def __init__(self, client: Client, clock: Callable[[], float] = time.time) -> None:
+    def __init__(self, client: Client, clock: Callable[[], float]) -> None:
         self._client, self._clock = client, clock
         self._costs, self._places = Guard(client, DELETION_COSTS), Guard(client, PLACES)
 

@@ -14,7 +14,7 @@ from dovetail.ports.inspection import ClusterFacts, RawObjects
 class SimulatedInspection:
     """The file, looked at as a whole."""
 
-    def __init__(self, calls: Calls, gated: Iterable[Kind] = ()) -> None:
+    def __init__(self, calls: Calls, gated: Iterable[Kind]) -> None:
         self._calls = calls
         self._kinds = sorted({kind.name for kind in (*CLUSTER_KINDS, *WATCHED_CLASSES.values(), *gated)})
 

@@ -23,7 +23,7 @@ _NEARLY_ALL = 0.9
 
 
 class Compiler:
-    def __init__(self, run: Pass, node_costs: Mapping[int, float], deals: bool = False) -> None:
+    def __init__(self, run: Pass, node_costs: Mapping[int, float], deals: bool) -> None:
         """`node_costs`: the templates that take part, by number, with what each node costs beside its instance.
         `deals`: the zones of spreads are dealt anew."""
         self._run = run

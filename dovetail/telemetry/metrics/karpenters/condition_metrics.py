@@ -65,10 +65,10 @@ class ConditionMetrics:
         view: ConditionsView,
         classes: Sequence[tuple[str, str]],
         now: Callable[[], float],
-        duties: Duties | None = None,
+        duties: Duties,
     ) -> None:
         """`classes`: group and kind of the NodeClasses that are supported."""
-        self._view, self._now, self._duties = view, now, duties or Duties()
+        self._view, self._now, self._duties = view, now, duties
         chosen = tuple(f"{group}/{kind.lower()}" for group, kind in sorted(classes))
         followed = (
             _Followed(kind="NodeClaim", group="karpenter.sh", labels=(*chosen, names.NODE_POOL)),

@@ -31,9 +31,9 @@ class _Wait:
 class PodTimes:
     """The pods seen pending that are not ready yet."""
 
-    def __init__(self, now: Callable[[], float] = time.time, duties: Duties | None = None) -> None:
+    def __init__(self, now: Callable[[], float] = time.time, *, duties: Duties) -> None:
         """`duties`: every worker follows all pods, but only one counts and publishes."""
-        self._now, self.duties = now, duties or Duties()
+        self._now, self.duties = now, duties
         self._pass: tuple[int, float] | None = None  # pods in the current pass, and when it began
         self._waits: dict[str, _Wait] = {}
         self._lock = threading.Lock()  # watch, planner and scrape run in different threads

@@ -22,8 +22,8 @@ CONTROLLER: Final = {"controller": "provisioner"}
 class Decisions:
     """The pods that wait for their first decision, as seen by this process."""
 
-    def __init__(self, times: PodTimes | None = None, faults: Faults | None = None) -> None:
-        self.times, self.faults = times or PodTimes(), faults or Faults()
+    def __init__(self, times: PodTimes, faults: Faults) -> None:
+        self.times, self.faults = times, faults
         self._since: dict[str, float] = {}
         self._decided: set[str] = set()
         self._zones: set[str] = set()
