@@ -135,9 +135,7 @@ async def open_world(settings: Settings) -> World:
 
 def _simulated(settings: Settings) -> World:
     try:
-        from dovetail.adapters.simulator.adapter import SimulatedAdapter
-        from dovetail.adapters.simulator.answers.inspection import SimulatedInspection
-        from dovetail.adapters.simulator.calls import Calls
+        from dovetail.wiring.simulated import SimulatedAdapter
     except ModuleNotFoundError:  # the image has no simulator
         raise SettingsError("DOVETAIL_WORLD: an embedded world is not part of the image; use the package") from None
 
@@ -170,7 +168,7 @@ def _simulated(settings: Settings) -> World:
         catalogues=adapter.catalogues,
         clock=SameClock(),
         why_unfit=str,
-        inspection=SimulatedInspection(Calls(adapter.store, user_agent()), gated),
+        inspection=adapter.inspection,
         classes=None,
         interruptions=None,
         ready=ready,

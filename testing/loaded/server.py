@@ -31,7 +31,7 @@ LOADED: Final = (
     "dovetail.adapters.simulator.play.__main__",
     "dovetail.adapters.aws.adapter",
     "dovetail.adapters.kube.adapter",
-    "dovetail.adapters.simulator.adapter",
+    "dovetail.wiring.simulated",
 )
 # What each command runs, by the words after `python -m`.
 ENTRIES: Final = {

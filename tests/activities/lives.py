@@ -25,11 +25,11 @@ from dovetail.activities.termination.holds import HoldPorts, Holds
 from dovetail.activities.termination.mover import NoMoves
 from dovetail.activities.termination.terminate_instance import TerminateInstance
 from dovetail.activities.termination.unused_launches import UnusedLaunches
-from dovetail.adapters.simulator.adapter import SimulatedAdapter
 from dovetail.messages.subjects import ClaimRef, Departure
 from dovetail.model.names import PLAN, TERMINATION_FINALIZER
 from dovetail.ports.failures import Retryable
 from dovetail.ports.objects import NewClaim
+from dovetail.wiring.simulated import SimulatedAdapter
 from testing.fakes import FakeCatalogues, unlimited
 from tests.adapters.simulator.manifests import CLASS
 

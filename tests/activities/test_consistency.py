@@ -5,10 +5,10 @@ from dataclasses import replace
 from pathlib import Path
 
 from dovetail.activities.upkeep.consistency import ConsistencyUpkeep
-from dovetail.adapters.simulator.adapter import SimulatedAdapter
 from dovetail.model import names
 from dovetail.model.nodes import NodeClaim, NodeClassRef
 from dovetail.model.snapshot import Snapshot
+from dovetail.wiring.simulated import SimulatedAdapter
 from testbed.simulated_world import SimulatedWorld
 from testing.fakes import FakeClaims, FakeNotices, World
 from tests.lifecycle.objects import NODE_CLASS, a_joined_claim, a_joined_node, is_now

@@ -13,7 +13,6 @@ from temporalio.testing import ActivityEnvironment
 from dovetail.activities.provisioning.await_provisioning_plan import AwaitProvisioningPlan, ProvisioningSettings
 from dovetail.activities.provisioning.placement_publisher import PlacementPublisher
 from dovetail.activities.shared.looks.snapshots import Snapshots
-from dovetail.adapters.simulator.adapter import SimulatedAdapter
 from dovetail.lifecycle.conditions import claim_conditions_with, true
 from dovetail.messages.outcomes import ProvisioningAnswer
 from dovetail.messages.plans import ProvisioningPlan
@@ -30,6 +29,7 @@ from dovetail.ports.objects import ClaimStatus, NewClaim, NodeClaims, Notices
 from dovetail.telemetry.metrics.karpenters.pod_times import PodTimes
 from dovetail.telemetry.metrics.karpenters.provisioning import Decisions
 from dovetail.telemetry.metrics.ours.faults import Faults
+from dovetail.wiring.simulated import SimulatedAdapter
 from testbed.simulated_world import SimulatedWorld
 from testing.fakes import FakeClaims, World, followers, on_duty
 from tests.adapters.simulator.manifests import a_deployment, a_new_claim, a_node_class, a_pod, a_pool

@@ -18,7 +18,6 @@ import yaml
 import dovetail.cli.orders.target  # noqa: F401  its `connect` is bound before another one stands in for it
 from dovetail.activities.shared.looks.flights import DecisionKind
 from dovetail.adapters.folder.kept_objects import FolderObjects
-from dovetail.adapters.simulator.adapter import SimulatedAdapter
 from dovetail.answers.doctor import doctor as judging
 from dovetail.answers.doctor.doctor import DoctorAnswer
 from dovetail.answers.doctor.findings import Check, failed, fine, skipped, warned
@@ -54,6 +53,7 @@ from dovetail.placement.provisioning_plan import plan_provisioning
 from dovetail.ports.cloud import Rehearsed
 from dovetail.settings.deciding import deciding, disruption_settings, placement_settings
 from dovetail.settings.settings import Settings
+from dovetail.wiring.simulated import SimulatedAdapter
 from dovetail.wiring.world import open_world
 from testbed.simulated_world import SimulatedWorld
 from tests.adapters.simulator.manifests import a_node_class, a_pdb, a_pod

@@ -33,7 +33,7 @@ from tests.disruption.test_rollouts import FAILS, KNOWN, PASSES, POOL, SEEN, a_s
 
 NAME: Final = "r"
 POLICY: Final = Path(__file__).parents[2] / "deploy" / "kubernetes" / "approvals.yaml"
-PORT: Final = "dovetail.adapters.simulator.answers.time_objects.SimulatedTimeObjects.patch_approval"
+PORT: Final = "dovetail.adapters.kube.objects.time_objects.KubeTimeObjects.patch_approval"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
-from dovetail.adapters.simulator.answers.time_objects import SimulatedTimeObjects
+from dovetail.adapters.kube.objects.time_objects import KubeTimeObjects
 from dovetail.answers.explain.explain_node import explain_node_now
 from dovetail.answers.explain.explain_node_text import node_text
 from dovetail.answers.explain.explain_pod import explain_pod
@@ -142,7 +142,7 @@ def test_a_resume_says_that_it_cannot_know_of_a_freeze(
     world = a_world(tmp_path, a_ready_pool())
     typed(world, "pause", "--reason", "an incident")
     capsys.readouterr()
-    monkeypatch.setattr(SimulatedTimeObjects, "read", read)
+    monkeypatch.setattr(KubeTimeObjects, "read", read)
 
     assert typed(world, "resume") == 0
     lines = capsys.readouterr().out.splitlines()

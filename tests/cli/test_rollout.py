@@ -483,9 +483,7 @@ def test_a_watch_outlives_the_api_server_and_ends_with_1_where_the_object_is_gon
     world = a_world(tmp_path, a_ready_pool(), a_rollout())
     with monkeypatch.context() as broken:
         rests += [
-            lambda: broken.setattr(
-                "dovetail.adapters.simulator.answers.time_objects.SimulatedTimeObjects.read", refused
-            ),
+            lambda: broken.setattr("dovetail.adapters.kube.objects.time_objects.KubeTimeObjects.read", refused),
             lambda: None,
             broken.undo,
             lambda: world.delete("NodeRollout", NAME),

@@ -36,7 +36,8 @@ def test_the_demo_says_where_there_is_one(monkeypatch: pytest.MonkeyPatch, capsy
 
 
 async def test_an_embedded_world_is_refused_by_the_name_of_its_setting(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "dovetail.adapters.simulator.adapter", None)
+    monkeypatch.setitem(sys.modules, "dovetail.adapters.simulator.opening", None)
+    monkeypatch.delitem(sys.modules, "dovetail.wiring.simulated", raising=False)
     settings = read_settings({"CLUSTER_NAME": "c", "DOVETAIL_WORLD": "world.db"})
     with pytest.raises(SettingsError, match="DOVETAIL_WORLD: an embedded world is not part of the image"):
         await open_world(settings)

@@ -28,7 +28,7 @@ pytestmark = [pytest.mark.temporal, pytest.mark.soak]
 GREEDY = """
 import os
 from dataclasses import replace
-from dovetail.adapters.simulator.answers.inspection import SimulatedInspection
+from dovetail.adapters.simulator.inspection import SimulatedInspection
 facts = SimulatedInspection.facts
 async def less(self):
     missing = () if os.path.exists(os.environ["GRANTED"]) else ("patch events",)

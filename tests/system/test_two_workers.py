@@ -90,13 +90,37 @@ def most_disrupted_at_once(stage: Stage) -> int:
         patch = json.loads(entry.detail)
         if entry.kind == "NodeClaim" and is_terminating(patch):
             ended.add(node_of.get(entry.key, ""))
-        elif entry.kind == "Node" and "taints" in (patch.get("spec") or {}):
-            has_taint = any(t["key"] == names.DISRUPTED_TAINT for t in patch["spec"]["taints"] or [])
-            (tainted.add if has_taint else tainted.discard)(entry.key)
-        elif entry.kind == "Node" and patch.get("metadata", {}).get("finalizers") == []:
-            tainted.discard(entry.key)
+        elif entry.kind == "Node":
+            parts = operations(patch)
+            if any(taint["key"] == names.DISRUPTED_TAINT for taint in parts.get("/spec/taints", ())):
+                tainted.add(entry.key)
+            elif "/spec/taints" in parts or parts.get("/metadata/finalizers") == []:
+                tainted.discard(entry.key)
         most = max(most, len(tainted - ended))
     return most
+
+
+DISRUPTED = {"key": names.DISRUPTED_TAINT, "effect": "NoSchedule"}
+LISTS = ("/spec/taints", "/metadata/finalizers")
+
+
+def operations(patch: Json | list[Json]) -> dict[str, list[Json]]:
+    """What a write to a Node adds to the lists that it changes: a person's and an older worker's is a merge patch, with
+    whole lists; a JSON patch removes an entry by its place, whose key it tests before."""
+    if isinstance(patch, dict):
+        whole = {
+            f"/{part}/{name}": value for part in ("spec", "metadata") for name, value in patch.get(part, {}).items()
+        }
+        return {path: whole[path] or [] for path in LISTS if path in whole}
+    found: dict[str, list[Json]] = {path: [] for each in patch for path in LISTS if each["path"] == path}
+    for each in patch:
+        if each["op"] == "add" and each["path"] in LISTS:
+            found[each["path"]] = each["value"]
+        elif each["op"] == "add" and each["value"] == DISRUPTED:
+            found["/spec/taints"] = [DISRUPTED]
+        elif each["op"] == "test" and each["value"] == DISRUPTED["key"]:
+            found["/spec/taints"] = []
+    return found
 
 
 def is_terminating(patch: Json) -> bool:

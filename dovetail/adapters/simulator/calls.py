@@ -11,9 +11,7 @@ from typing import TypeVar
 
 from dovetail.adapters.simulator import faults, ledger
 from dovetail.adapters.simulator.api_server.cluster import Cluster
-from dovetail.adapters.simulator.api_server.rejected import Rejected
 from dovetail.adapters.simulator.api_server.store import Store
-from dovetail.ports.failures import Conflict, Failure, Forbidden, Refused, Throttled, Unreachable
 
 T = TypeVar("T")
 Step = Callable[[sqlite3.Connection, float], T]
@@ -27,9 +25,9 @@ class Calls:
         self.actor = actor
         self.clock = clock
 
-    async def cluster(self, verb: str, subject: str, step: Callable[[Cluster], T]) -> T:
-        """A call to the cluster. `subject` is Kind/name; faults are ordered for `cluster:<verb> <Kind>`."""
-        operation = f"cluster:{verb} {subject.partition('/')[0]}"
+    async def cluster(self, verb: str, kind: str, step: Callable[[Cluster], T]) -> T:
+        """A call to the cluster; faults are ordered for `cluster:<verb> <Kind>`."""
+        operation = f"cluster:{verb} {kind}"
         return await self.perform(operation, lambda connection, now: step(Cluster(connection, self.actor, now)))
 
     async def perform(self, operation: str, step: Step[T]) -> T:
@@ -62,18 +60,3 @@ class Calls:
     def _read(self, step: Callable[[sqlite3.Connection], T]) -> T:
         with self.store.reading() as connection:
             return step(connection)
-
-
-def failure_of(rejected: Rejected, subject: str) -> Failure:
-    """A rejection as callers of the ports know it; by code, never by text."""
-    match rejected.code:
-        case 409:
-            return Conflict(subject, rejected.message)
-        case 403:
-            return Forbidden(subject, rejected.message)
-        case 429:
-            return Throttled(subject, rejected.message)
-        case code if code >= 500:
-            return Unreachable(subject, rejected.message)
-        case _:
-            return Refused(subject, rejected.message)

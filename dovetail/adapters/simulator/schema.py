@@ -17,8 +17,6 @@ CREATE TABLE IF NOT EXISTS objects (
 );
 CREATE INDEX IF NOT EXISTS pods_by_node
     ON objects (json_extract(body, '$.spec.nodeName')) WHERE kind = 'Pod';
-CREATE INDEX IF NOT EXISTS nodes_by_provider_id
-    ON objects (json_extract(body, '$.spec.providerID')) WHERE kind = 'Node';
 
 CREATE TABLE IF NOT EXISTS changes (
     revision INTEGER PRIMARY KEY AUTOINCREMENT,

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from dovetail.adapters.simulator.adapter import SimulatedAdapter
 from dovetail.adapters.simulator.play.player import Player
+from dovetail.wiring.simulated import SimulatedAdapter
 from testbed.simulated_world import SimulatedWorld
 from tests.adapters.simulator.manifests import a_node_class
 

@@ -2,7 +2,6 @@
 
 import pytest
 
-from dovetail.adapters.simulator.adapter import SimulatedAdapter
 from dovetail.adapters.simulator.cloud.catalogue import default_catalogue
 from dovetail.adapters.simulator.cloud.default_types import CapacityPool, default_types
 from dovetail.adapters.simulator.cloud.instances import LaunchCall
@@ -11,6 +10,7 @@ from dovetail.model.nodes import NodeClaim
 from dovetail.model.pods import Expression
 from dovetail.ports.cloud import ClassNotReady, Instance, NoCapacity, Prepared
 from dovetail.ports.failures import Refused, Unreachable
+from dovetail.wiring.simulated import SimulatedAdapter
 from tests.adapters.simulator.conftest import Stage
 from tests.adapters.simulator.manifests import a_new_claim, a_node_class
 

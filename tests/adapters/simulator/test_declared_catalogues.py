@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from dovetail.adapters.simulator.adapter import SimulatedAdapter
 from dovetail.adapters.simulator.cloud.node_classes import EC2_HASH, EC2_HASH_VERSION
 from dovetail.model import names
 from dovetail.model.nodes import NodeClaim, NodeClassRef
 from dovetail.model.pods import Expression
 from dovetail.ports.cloud import Instance, Prepared
+from dovetail.wiring.simulated import SimulatedAdapter
 from testbed.simulated_world import SimulatedWorld
 from tests.adapters.simulator.conftest import Clock, Stage
 from tests.adapters.simulator.manifests import a_deployment, a_new_claim, a_node

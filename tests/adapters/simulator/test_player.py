@@ -7,15 +7,18 @@ from typing import Any
 
 import pytest
 
+from dovetail.adapters.kubernetes_json.parsing.nodes import parse_node
 from dovetail.adapters.kubernetes_json.parsing.pods import parse_pod
-from dovetail.adapters.simulator.adapter import SimulatedAdapter
 from dovetail.adapters.simulator.play.kubelet import RUN_SECONDS, STOP_SECONDS
 from dovetail.adapters.simulator.play.scheduler import MOST_MARKED_AGAIN
+from dovetail.messages.writes import Write
 from dovetail.model import names
+from dovetail.model.nodes import Node
 from dovetail.model.pods import Expression
 from dovetail.model.scheduling.taints import Taint
 from dovetail.ports.cloud import Instance, Prepared
 from dovetail.ports.failures import Conflict
+from dovetail.wiring.simulated import SimulatedAdapter
 from tests.adapters.simulator.conftest import Stage
 from tests.adapters.simulator.manifests import (
     a_deployment,
@@ -38,6 +41,15 @@ async def a_launch(adapter: SimulatedAdapter, name: str = "default-1", **more: A
     return instance
 
 
+async def the_node(stage: Stage, adapter: SimulatedAdapter, instance: Instance) -> Node:
+    """Of that instance, as it is now, once the view knows it too."""
+    (body,) = [n for n in stage.world.objects("Node") if n["spec"]["providerID"] == instance.provider_id]
+    node = parse_node(body)
+    write = Write(kind="Node", name=node.name, uid=node.uid, version=int(node.resource_version))
+    await adapter.view.catch_up([write])
+    return node
+
+
 async def test_an_instance_joins_as_a_kubelet_would_make_its_node(stage: Stage, adapter: SimulatedAdapter) -> None:
     team = Expression(key="team", operator="In", values=("a",))
     startup = (Taint(key="wait", effect="NoSchedule"),)
@@ -47,7 +59,7 @@ async def test_an_instance_joins_as_a_kubelet_would_make_its_node(stage: Stage, 
     before = stage.world.objects("Node")
     stage.pass_time(0.1)
 
-    (node,) = await adapter.nodes.list_by_provider_id(instance.provider_id)
+    node = await the_node(stage, adapter, instance)
     assert before == []
     assert {**instance.labels, "team": "a", names.NODE_POOL: "default"}.items() <= dict(node.labels).items()
     assert {(t.key, t.effect) for t in node.taints} == {
@@ -65,7 +77,7 @@ async def test_a_node_becomes_ready_and_loses_the_taint_that_says_it_is_not(
 
     stage.pass_time(3)
 
-    (node,) = await adapter.nodes.list_by_provider_id(instance.provider_id)
+    node = await the_node(stage, adapter, instance)
     ready = node.condition("Ready")
     assert ready is not None
     assert ready.status == "True"
@@ -108,7 +120,7 @@ async def test_a_terminated_instances_node_falls_silent_and_is_removed(stage: St
     await adapter.cloud.terminate(instance.provider_id)
 
     stage.pass_time(0.5)
-    (node,) = await adapter.nodes.list_by_provider_id(instance.provider_id)
+    node = await the_node(stage, adapter, instance)
     stage.pass_time(1)
 
     assert [c.status for c in node.conditions if c.type == "Ready"] == ["Unknown"]

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from dovetail.adapters.simulator.adapter import SimulatedAdapter
 from dovetail.adapters.simulator.api_server.store import Store
 from dovetail.adapters.simulator.play.player import Player
+from dovetail.wiring.simulated import SimulatedAdapter
 from testbed.simulated_world import SimulatedWorld
 from tests.adapters.simulator.manifests import a_deployment, a_node, ready_pods
 

@@ -4,15 +4,15 @@ from dovetail.activities.orders.reboot_nodes import RebootNodes, RebootPorts
 from dovetail.activities.termination.eviction_pace import EvictionPace
 from dovetail.activities.termination.evictor import Evictor
 from dovetail.adapters.aws.catalogues import REBOOTING_POLICIES
-from dovetail.adapters.simulator.adapter import SimulatedAdapter
 from dovetail.messages.orders import RebootNode
 from dovetail.messages.subjects import ClaimRef
 from dovetail.model import names
 from dovetail.model.nodes import Node, RepairPolicy
 from dovetail.model.values.time import format_time
 from dovetail.notices.notice import Notice
+from dovetail.wiring.simulated import SimulatedAdapter
 from tests.adapters.simulator.conftest import Stage
-from tests.adapters.simulator.test_player import a_launch
+from tests.adapters.simulator.test_player import a_launch, the_node
 
 
 class Policies:
@@ -38,8 +38,7 @@ async def test_a_node_with_a_broken_gpu_is_rebooted_and_stays(stage: Stage, adap
     stage.pass_time(3)
 
     async def node() -> Node:
-        (found,) = await adapter.nodes.list_by_provider_id(instance.provider_id)
-        return found
+        return await the_node(stage, adapter, instance)
 
     def condition(kind: str, status: str, reason: str, seconds: float) -> dict[str, str]:
         since = format_time(stage.clock.now - seconds)
@@ -58,6 +57,7 @@ async def test_a_node_with_a_broken_gpu_is_rebooted_and_stays(stage: Stage, adap
     ]
     stage.world.patch("Node", before.name, {"status": {"conditions": conditions}}, "status")
     stage.world.patch("Node", before.name, {"spec": {"taints": None}})
+    await node()
     claim = await adapter.claims.read("default-1")
     assert claim is not None
     said, clock = Said(), stage.clock

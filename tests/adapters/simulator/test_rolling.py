@@ -5,15 +5,17 @@ from typing import Any
 import orjson
 import pytest
 
+from dovetail.adapters.kube.requests import Request, object_path
 from dovetail.adapters.kubernetes_json.kinds import MOVE_KINDS
-from dovetail.adapters.simulator.adapter import SimulatedAdapter
-from dovetail.adapters.simulator.api_server.rejected import Rejected
 from dovetail.adapters.simulator.calls import Calls
+from dovetail.adapters.simulator.requests import ApiServer
 from dovetail.cli.demo.change_objects import policies_that_guard_moves
 from dovetail.model import names
 from dovetail.model.objects.workloads import Deployment
 from dovetail.model.places.move_changes import beginning, taking_back
 from dovetail.model.values.json import Json
+from dovetail.ports.failures import Forbidden
+from dovetail.wiring.simulated import SimulatedAdapter, SimulatedCaller
 from tests.adapters.simulator.conftest import Stage
 from tests.adapters.simulator.manifests import a_deployment, a_node, ready_pods
 
@@ -120,8 +122,8 @@ def deployment(stage: Stage) -> Deployment:
 async def test_a_move_goes_from_pod_to_pod_and_one_that_cannot_run_is_taken_back_to_the_same_pod(
     stage: Stage, adapter: SimulatedAdapter
 ) -> None:
-    stage.world.apply(a_node(cpu="1"))
-    stage.world.apply(a_service())
+    for body in (*policies_that_guard_moves(), a_node(cpu="1"), a_service()):
+        stage.world.apply(body)
     stage.world.apply(changed(1, progressDeadlineSeconds=30))
     stage.pass_time(3)
     first = {p["metadata"]["uid"] for p in stage.world.objects("Pod")}
@@ -157,10 +159,11 @@ async def test_a_worker_changes_nothing_of_a_deployment_but_a_move_where_the_pol
 ) -> None:
     stage.world.apply(a_node())
     stage.world.apply(a_deployment(1))
-    calls = Calls(adapter.store, "dovetail/test", stage.clock)
+    client = SimulatedCaller(ApiServer(Calls(adapter.store, "dovetail/test", stage.clock)))
+    path = object_path("/apis/apps/v1/deployments", "web", namespace="default")
 
     async def tries(patch: Json) -> None:
-        await calls.cluster("patch", "Deployment/web", lambda c: c.patch("Deployment", "default/web", patch))
+        await client.call(Request(method="PATCH", path=path, subject="Deployment/web", body=patch))
 
     await tries({"spec": {"replicas": 2}})
     for body in policies_that_guard_moves():
@@ -172,7 +175,7 @@ async def test_a_worker_changes_nothing_of_a_deployment_but_a_move_where_the_pol
         {"metadata": {"annotations": {"a": "b"}}},
         {"spec": {"template": {"metadata": {"annotations": {"a": "b"}}}}},
     ):
-        with pytest.raises(Rejected, match="dovetail-moves"):
+        with pytest.raises(Forbidden, match="dovetail-moves"):
             await tries(patch)
     await tries({"spec": {"template": {"metadata": {"annotations": {names.MOVED: "a"}}}}})
     await tries({"metadata": {"annotations": {names.MOVES: "of a move"}}})

@@ -5,12 +5,12 @@ import sqlite3
 
 import pytest
 
-from dovetail.adapters.simulator.adapter import SimulatedAdapter
 from dovetail.adapters.simulator.api_server import objects
 from dovetail.adapters.simulator.api_server.feed import news_since
 from dovetail.adapters.simulator.api_server.store import Store
 from dovetail.messages.writes import Write
 from dovetail.ports.failures import Misconfigured, NotSeenYet
+from dovetail.wiring.simulated import SimulatedAdapter
 from tests.adapters.simulator.conftest import Stage
 from tests.adapters.simulator.manifests import a_new_claim, a_node, a_pod, a_pool
 

@@ -5,7 +5,6 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from dovetail.adapters.kubernetes_json.parsing.pools import parse_node_pool
-from dovetail.adapters.simulator.adapter import SimulatedAdapter
 from dovetail.adapters.simulator.cloud.catalogue import EMBEDDED_CLASS
 from dovetail.adapters.simulator.cloud.default_types import CapacityPool
 from dovetail.adapters.simulator.cloud.instances import LaunchCall
@@ -15,6 +14,7 @@ from dovetail.model.pods import Expression
 from dovetail.model.pools import NodePool
 from dovetail.ports.cloud import Catalogues, Cloud, Instance
 from dovetail.ports.objects import NewClaim
+from dovetail.wiring.simulated import SimulatedAdapter
 from testbed.simulated_world import SimulatedWorld
 from tests.ports.worlds.contract import unique
 

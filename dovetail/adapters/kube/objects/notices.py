@@ -10,8 +10,7 @@ import logging
 from collections.abc import Callable, Iterable
 from typing import Final
 
-from dovetail.adapters.kube.client import Client
-from dovetail.adapters.kube.requests import Request
+from dovetail.adapters.kube.requests import Caller, Request
 from dovetail.adapters.kubernetes_json.rendering.correlating import Correlator, EventState, Key
 from dovetail.adapters.kubernetes_json.rendering.events import (
     RecentNotices,
@@ -29,7 +28,7 @@ _AT_ONCE: Final = 10
 
 
 class KubeNotices:
-    def __init__(self, client: Client, clock: Callable[[], float], node_classes: Iterable[Kind]) -> None:
+    def __init__(self, client: Caller, clock: Callable[[], float], node_classes: Iterable[Kind]) -> None:
         self._client = client
         self._class_versions = {kind.name: kind.api_version for kind in node_classes}
         self._clock = clock

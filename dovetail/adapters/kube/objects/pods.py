@@ -9,11 +9,10 @@ things: "fewer calls, please", or, with the cause DisruptionBudget, that a budge
 from collections.abc import Callable
 from typing import Final
 
-from dovetail.adapters.kube.client import Client
 from dovetail.adapters.kube.failures import CONFLICT, NOT_FOUND, Answer, failure_of
 from dovetail.adapters.kube.guards import DELETION_COSTS, PLACES, Guard
 from dovetail.adapters.kube.paging import list_all
-from dovetail.adapters.kube.requests import Request, object_path
+from dovetail.adapters.kube.requests import Caller, Request, object_path
 from dovetail.adapters.kubernetes_json.parsing.errors import parsed
 from dovetail.adapters.kubernetes_json.parsing.pods import parse_pod, pods_that_hold
 from dovetail.adapters.kubernetes_json.pod_kind import POD
@@ -28,7 +27,7 @@ _UNSUPPORTED: Final = 500
 
 
 class KubePods:
-    def __init__(self, client: Client, clock: Callable[[], float]) -> None:
+    def __init__(self, client: Caller, clock: Callable[[], float]) -> None:
         self._client, self._clock = client, clock
         self._costs, self._places = Guard(client, DELETION_COSTS), Guard(client, PLACES)
 

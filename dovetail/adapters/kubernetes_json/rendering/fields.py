@@ -26,13 +26,6 @@ def taint(value: Taint) -> Json:
     return {"key": value.key, "effect": value.effect, **({"value": value.value} if value.value else {})}
 
 
-def taints(values: Iterable[Taint], standing: Iterable[Json]) -> list[Json]:
-    """All taints of a node. An existing one is written unchanged, with the time from which the node lifecycle
-    controller counts evictions."""
-    known = {(t.get("key"), t.get("effect"), t.get("value") or ""): t for t in standing}
-    return [known.get((t.key, t.effect, t.value)) or taint(t) for t in values]
-
-
 def expression(value: Expression) -> Json:
     rendered: Json = {"key": value.key, "operator": value.operator}
     if value.values:

@@ -4,6 +4,7 @@ The custom resources are judged by the models of `api/`, which also generate the
 both accept the same objects. Of the built-in kinds' defaults there are only those that something reads.
 """
 
+from collections.abc import Collection
 from typing import Final
 
 from dovetail.adapters.simulator.api_server.rejected import Rejected
@@ -63,6 +64,8 @@ _ROLLING: Final = {
     "progressDeadlineSeconds": 600,
 }
 
+_METADATA: Final = ("labels", "annotations", "finalizers", "ownerReferences")
+
 _PRIORITIES: Final = {"system-cluster-critical": 2_000_000_000, "system-node-critical": 2_000_001_000}
 
 
@@ -81,13 +84,23 @@ def admitted(body: Json, now: float) -> Json:
             return body
 
 
+def without_empty(body: Json) -> Json:
+    """As the API server stores it: its own types keep no empty list or map, such as one of taints."""
+    kept = {**body, "metadata": _filled(body["metadata"], _METADATA)}
+    return {**kept, "spec": _filled(body.get("spec") or {}, ("taints",))} if body["kind"] == "Node" else kept
+
+
+def _filled(part: Json, names: Collection[str]) -> Json:
+    return {name: value for name, value in part.items() if value or name not in names}
+
+
 def check_change(old: Json, new: Json) -> None:
     """Refuse a change that the API server refuses."""
     before, after = old["metadata"].get("finalizers") or [], new["metadata"].get("finalizers") or []
     added = sorted(set(after) - set(before))
     if added and old["metadata"].get("deletionTimestamp"):
         message = f"metadata.finalizers: no new finalizers can be added if the object is being deleted: {added}"
-        raise Rejected(422, "Invalid", message)
+        raise Rejected(422, "Invalid", message, {"field": "metadata.finalizers"})
     if old["kind"] in _MODELS:
         _check_models(old, new)
 

@@ -8,9 +8,9 @@ patch that changes nothing leaving the version alone.
 import secrets
 import sqlite3
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Final
+from typing import Any, Final
 
 import orjson
 
@@ -21,9 +21,10 @@ from dovetail.adapters.simulator.api_server.admission import (
     WITHOUT_GENERATION,
     admitted,
     check_change,
+    without_empty,
 )
-from dovetail.adapters.simulator.api_server.merging import merged
-from dovetail.adapters.simulator.api_server.moves_policy import check_move
+from dovetail.adapters.simulator.api_server.patching import merged
+from dovetail.adapters.simulator.api_server.policies import check_policies
 from dovetail.adapters.simulator.api_server.rejected import Rejected
 from dovetail.adapters.simulator.ledger import Entry, append
 from dovetail.model.values.json import Json
@@ -52,15 +53,22 @@ class Cluster:
             self._check_namespace(body)
             if self.read(body["kind"], objects.key_of(body)) is not None:
                 raise Rejected(409, "AlreadyExists", f"{body['kind']} {objects.key_of(body)} already exists")
-            return objects.put(self.connection, admitted(body, self.now))
+            return objects.put(self.connection, without_empty(admitted(body, self.now)))
 
-    def patch(self, kind: str, key: str, patch: Json, subresource: str = "") -> Json:
-        """Merge a patch into an object or into its status. Removing the last finalizer ends a deleted object."""
+    def patch(
+        self, kind: str, key: str, patch: Any, subresource: str = "", by: Callable[[Any, Any], Any] = merged
+    ) -> Json:
+        """Patch an object or its status. Removing the last finalizer ends a deleted object."""
         with self.recorded(f"patch-{subresource}" if subresource else "patch", _named(kind, key), patch):
-            old = self._existing(kind, key, patch.get("metadata") or {})
-            new = self._changed(old, patch, subresource)
+            old = self._existing(kind, key)
+            wanted = {} if isinstance(patch, list) else patch.get("metadata") or {}
+            _check_same(old, "resourceVersion", wanted.get("resourceVersion"))
+            if wanted.get("uid", old["metadata"]["uid"]) != old["metadata"]["uid"]:
+                message = f"{kind} {key}: metadata.uid: field is immutable"
+                raise Rejected(422, "Invalid", message, {"field": "metadata.uid"})
+            new = without_empty(self._changed(old, by(without_empty(old), patch), subresource))
             check_change(old, new)
-            check_move(self.connection, self.actor, old, new)
+            check_policies(self.connection, self.actor, old, new)
             if new == old:
                 return old
             if _generates(old) and _without_state(new) != _without_state(old):
@@ -72,11 +80,12 @@ class Cluster:
     def delete(self, kind: str, key: str, uid: str = "", grace: int | None = None) -> Json | None:
         """Delete an object. The object if finalizers or its grace still hold it, None if it is gone."""
         with self.recorded("delete", _named(kind, key, uid), {"gracePeriodSeconds": grace}):
-            old = self._existing(kind, key, {"uid": uid} if uid else {})
+            old = self._existing(kind, key)
+            _check_same(old, "uid", uid)
             return self.end(old, grace)
 
     @contextmanager
-    def recorded(self, verb: str, body: Json, detail: Json | None = None) -> Iterator[None]:
+    def recorded(self, verb: str, body: Json, detail: Any = None) -> Iterator[None]:
         """Record what happens inside in the ledger, a rejection included."""
         outcome = "ok"
         try:
@@ -118,19 +127,14 @@ class Cluster:
         if namespace and self.read("Namespace", namespace) is None:
             raise Rejected(404, "NotFound", f'namespaces "{namespace}" not found')
 
-    def _existing(self, kind: str, key: str, wanted: Json) -> Json:
-        """The object, if it exists and matches the preconditions."""
+    def _existing(self, kind: str, key: str) -> Json:
         found = self.read(kind, key)
         if found is None:
             raise Rejected(404, "NotFound", f"{kind} {key} not found")
-        for name in ("uid", "resourceVersion"):
-            if wanted.get(name) and wanted[name] != found["metadata"][name]:
-                message = f"{kind} {key}: {name} is {found['metadata'][name]}, not {wanted[name]}"
-                raise Rejected(409, "Conflict", message)
         return found
 
-    def _changed(self, old: Json, patch: Json, subresource: str) -> Json:
-        new: Json = merged(old, patch)
+    def _changed(self, old: Json, new: Json, subresource: str) -> Json:
+        """The part of a change that a write there may make."""
         if subresource == "status":
             return {**old, "metadata": dict(old["metadata"]), "status": new.get("status", {})}
         if old["kind"] in STATUS_ONLY_THROUGH_SUBRESOURCE or old["kind"] == "Node":
@@ -164,6 +168,13 @@ class Cluster:
             objects.remove(self.connection, new)
             return None
         return objects.put(self.connection, new)
+
+
+def _check_same(found: Json, name: str, wanted: str | None) -> None:
+    """Refuse where a precondition names another version or UID."""
+    if wanted and wanted != found["metadata"][name]:
+        message = f"{found['kind']} {objects.key_of(found)}: {name} is {found['metadata'][name]}, not {wanted}"
+        raise Rejected(409, "Conflict", message)
 
 
 def _named(kind: str, key: str, uid: str = "") -> Json:

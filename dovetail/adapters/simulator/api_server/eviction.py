@@ -14,7 +14,8 @@ from dovetail.adapters.simulator.api_server.selecting import selected
 from dovetail.model.values.json import Json
 from dovetail.model.values.time import format_time
 
-# The API server's own sentence; callers must not depend on it, since adapters classify by code.
+# The API server's own sentences; callers must not depend on them, since the adapter classifies by code and cause.
+_BLOCKED = "Cannot evict pod as it would violate the pod's disruption budget."
 _SEVERAL = "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support."
 
 
@@ -57,14 +58,14 @@ def _is_free(pod: Json) -> bool:
 def _take_allowance(cluster: Cluster, pod: Json) -> None:
     budgets = budgets_of(cluster, pod)
     if len(budgets) > 1:
-        raise Rejected(500, "InternalError", _SEVERAL)
+        raise Rejected(500, "", _SEVERAL)  # without a reason, which an internal error has
     if not budgets or _is_exempt(budgets[0], pod):
         return
     pdb, status = budgets[0], dict(budgets[0].get("status") or {})
     counted = status.get("observedGeneration", 0) >= pdb["metadata"].get("generation", 1)
     if not counted or status.get("disruptionsAllowed", 0) <= 0:
-        message = f"Cannot evict pod as it would violate the pod's disruption budget {objects.key_of(pdb)}."
-        raise Rejected(429, "TooManyRequests", message)
+        which = f"The disruption budget {objects.key_of(pdb)} allows none now."
+        raise Rejected(429, "TooManyRequests", _BLOCKED, {"reason": "DisruptionBudget", "message": which})
     status["disruptionsAllowed"] -= 1
     status["disruptedPods"] = {
         **(status.get("disruptedPods") or {}),

@@ -39,17 +39,6 @@ def pods_on(connection: sqlite3.Connection, node: str) -> list[Json]:
     return [orjson.loads(row["body"]) for row in rows]
 
 
-def nodes_of(connection: sqlite3.Connection, provider_id: str) -> list[Json]:
-    """The nodes of an instance; an empty id matches nothing (PLM-3)."""
-    if not provider_id:
-        return []
-    rows = connection.execute(
-        "SELECT body FROM objects WHERE kind = 'Node' AND json_extract(body, '$.spec.providerID') = ? ORDER BY key",
-        (provider_id,),
-    )
-    return [orjson.loads(row["body"]) for row in rows]
-
-
 def put(connection: sqlite3.Connection, body: Json) -> Json:
     """Write an object at the next revision; the object as it now stands."""
     kind, key, uid = body["kind"], key_of(body), body["metadata"]["uid"]
