@@ -23,12 +23,12 @@ from dovetail.adapters.kubernetes_json.cache import Cache
 from dovetail.adapters.kubernetes_json.kinds import CLUSTER_KINDS
 from dovetail.adapters.kubernetes_json.store import Kind
 from dovetail.adapters.kubernetes_json.view import CachedView
-from dovetail.adapters.simulator.answers.catalogues import SimulatedCatalogues
-from dovetail.adapters.simulator.answers.cloud import SimulatedCloud
 from dovetail.adapters.simulator.api_server.feed import Feed
 from dovetail.adapters.simulator.api_server.store import Store
 from dovetail.adapters.simulator.calls import Calls
 from dovetail.adapters.simulator.cloud.node_classes import WATCHED_CLASSES
+from dovetail.adapters.simulator.cloud.simulated_catalogues import SimulatedCatalogues
+from dovetail.adapters.simulator.cloud.simulated_cloud import SimulatedCloud
 from dovetail.adapters.simulator.inspection import SimulatedInspection
 from dovetail.adapters.simulator.opening import open_file
 from dovetail.adapters.simulator.requests import ApiServer, Asked
@@ -94,7 +94,7 @@ class SimulatedAdapter:
         if feed.problem():
             store.close()
             raise Misconfigured("embedded world", f"{file}: {feed.problem()}")
-        view, calls = CachedView(cache, lambda _: feed.problem(), clock), Calls(store, actor, clock)
+        view, calls = CachedView(cache, clock, lambda _: feed.problem()), Calls(store, actor, clock)
         client = SimulatedCaller(ApiServer(calls))
         return cls(
             view=view,

@@ -12,7 +12,7 @@ from typing import Any, Final, Literal, Union, get_args, get_origin, get_type_hi
 
 from hypothesis import strategies as st
 
-from dovetail.adapters.simulator.cloud.default_types import CapacityPool
+from dovetail.adapters.kwok.instance_types import OfferingKey
 from dovetail.adapters.simulator.cloud.instances import LaunchCall
 from dovetail.adapters.simulator.world import SimulatedWorld
 from dovetail.messages.workflow_ids import claim_owner_id, disruption_id, node_owner_id
@@ -146,7 +146,7 @@ def launch_call(name: str, uid: str, number: int) -> LaunchCall:
     return LaunchCall(
         token=f"token-{number}",
         parameters="x",
-        pools=(CapacityPool("c-2x-amd64-linux", "test-zone-a", "on-demand"),),
+        pools=(OfferingKey("c-2x-amd64-linux", "test-zone-a", "on-demand"),),
         cluster=CLUSTER,
         claim_uid=uid,
         claim_name=name,

@@ -143,7 +143,7 @@ def wrong_sizes(entries: list[Entry], instances: Mapping[str, InstanceRow]) -> l
 
 def prices() -> dict[Any, float]:
     """Of an hour, by capacity pool, as the cloud has them."""
-    return {offering.pool: offering.price for offering in default_catalogue().offerings}
+    return {pool: price for sold in default_catalogue().types.values() for pool, price in sold.prices.items()}
 
 
 def wrong_prices(moves: list[Entry], instances: Mapping[str, InstanceRow]) -> list[str]:
@@ -211,11 +211,10 @@ def sold() -> Catalogue:
     """What the cloud sells, as its catalogue has it."""
     made = default_catalogue()
     offerings: dict[str, list[Offering]] = {}
-    for offering in made.offerings:
-        where = {names.ZONE: offering.pool.zone, names.CAPACITY_TYPE: offering.pool.capacity_type}
+    for pool, price in prices().items():
+        where = {names.ZONE: pool.zone, names.CAPACITY_TYPE: pool.capacity_type}
         said = tuple(Expression(key=key, operator="In", values=(value,)) for key, value in where.items())
-        found = Offering(requirements=said, price=offering.price)
-        offerings.setdefault(offering.pool.instance_type, []).append(found)
+        offerings.setdefault(pool.instance_type, []).append(Offering(requirements=said, price=price))
     return Catalogue(
         types=tuple(
             InstanceType(

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from dovetail.adapters.simulator.cloud.default_types import default_types
+from dovetail.adapters.kwok.instance_types import default_types
 from dovetail.model import names
 from dovetail.model.values.json import Json
 from testing.stage.stage import Stage, deployment, node_class, node_pool
@@ -38,7 +38,7 @@ def workloads(name: str) -> list[Json]:
 
 def dollars(stage: Stage, of_pool: str) -> float:
     """What the instances of a pool's nodes cost an hour, by what the cloud launched."""
-    price = {name: each.price for name, each in default_types().items()}
+    price = {pool.instance_type: price for each in default_types() for pool, price in each.prices.items()}
     nodes = [node for node in stage.managed_nodes() if node["metadata"]["labels"][names.NODE_POOL] == of_pool]
     return sum(price[node["metadata"]["labels"][names.INSTANCE_TYPE]] for node in nodes)
 

@@ -11,6 +11,7 @@ from dovetail.model.nodes import NodeClaim, NodeClassRef, RepairPolicy
 from dovetail.model.pods import Expression
 from dovetail.model.pools import Catalogue, InstanceType, NodePool, Offering
 from dovetail.model.values.json import Json
+from dovetail.model.values.resources import Resources
 from dovetail.ports.cloud import NodeClassState
 
 _REPAIR: Final = tuple(
@@ -26,10 +27,8 @@ class KwokCatalogues:
         self._made: dict[str, tuple[object, Catalogue]] = {}
 
     async def with_classes(self, changed: Sequence[Json]) -> "KwokCatalogues":
-        """The port SupposedClasses. A class is ready, as the API server makes a new one."""
-        live = self._classes.raws()
-        ready = {"conditions": [{"type": names.READY, "status": "True"}]}
-        raws = {**live, **{raw["metadata"]["name"]: {"status": ready, **raw} for raw in changed}}
+        """The port SupposedClasses."""
+        raws = {**self._classes.raws(), **{raw["metadata"]["name"]: ready_at_once(raw) for raw in changed}}
         return KwokCatalogues(KwokClasses(lambda: raws), self._types, self._shortages)
 
     async def catalogue(self, pool: NodePool) -> Catalogue:
@@ -60,14 +59,19 @@ class KwokCatalogues:
         return _REPAIR
 
 
+def ready_at_once(raw: Json) -> Json:
+    """As the API server makes a new class, unless its author says otherwise."""
+    return {"status": {"conditions": [{"type": names.READY, "status": "True"}]}, **raw}
+
+
 def instance_type(sold: SoldType, node_class: KwokClass, short: frozenset[OfferingKey] = frozenset()) -> InstanceType:
     """A type as the class defines it."""
-    pods = {} if node_class.max_pods is None else {"pods": node_class.max_pods}
+    capacity, overhead = sizes_of(sold, node_class)
     return InstanceType(
         name=sold.name,
         requirements=sold.requirements,
-        capacity={**sold.capacity, **pods},
-        overhead={name: amount for name, amount in node_class.reserved.items() if name in sold.capacity},
+        capacity=capacity,
+        overhead=overhead,
         offerings=tuple(
             Offering(
                 requirements=(
@@ -81,3 +85,10 @@ def instance_type(sold: SoldType, node_class: KwokClass, short: frozenset[Offeri
         ),
         devices=sold.devices,
     )
+
+
+def sizes_of(sold: SoldType, node_class: KwokClass) -> tuple[Resources, Resources]:
+    """What a type has as the class defines it, and what of that is not for pods."""
+    pods = {} if node_class.max_pods is None else {"pods": node_class.max_pods}
+    reserved = node_class.reserved if sold.reserved is None else sold.reserved
+    return {**sold.capacity, **pods}, {name: amount for name, amount in reserved.items() if name in sold.capacity}

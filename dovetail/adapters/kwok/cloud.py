@@ -9,6 +9,7 @@ import orjson
 
 from dovetail.adapters.kwok import names as own
 from dovetail.adapters.kwok.catalogues import instance_type
+from dovetail.adapters.kwok.choosing import choose, ready_class
 from dovetail.adapters.kwok.instance_types import OfferingKey, SoldType
 from dovetail.adapters.kwok.instances import (
     SELECTOR,
@@ -25,16 +26,13 @@ from dovetail.adapters.kwok.instances import (
 from dovetail.adapters.kwok.node_class import KwokClass, KwokClasses, KwokShortages
 from dovetail.model import names
 from dovetail.model.nodes import NodeClaim
-from dovetail.model.scheduling.requirements import RequirementSet, conflicts, from_expressions, from_labels
 from dovetail.model.values.json import Json
-from dovetail.model.values.resources import fits, subtract, total
 from dovetail.model.values.time import format_time
-from dovetail.ports.cloud import NOTHING_SUITS, ClassNotReady, Instance, LaunchRefused, NoCapacity, Prepared
+from dovetail.ports.cloud import ClassNotReady, Instance, LaunchRefused, NoCapacity, Prepared
 from dovetail.ports.failures import Conflict, Refused
 from dovetail.ports.objects import Nodes
 from dovetail.ports.raw_objects import MadeObjects
 
-_MOST_POOLS: Final = 60
 _TRIES: Final = 5  # a Node that is played changes while it is changed
 
 
@@ -58,13 +56,9 @@ class KwokCloud:
         node_class = self._ready_class(claim)
         if isinstance(node_class, ClassNotReady):
             return node_class
-        suitable, short = self._suitable(claim, node_class), self._parts.shortages.known()
-        if not suitable:
-            return NOTHING_SUITS
-        found = [each for each in suitable if each[1] not in short]
-        if not found:
-            return NoCapacity(message="no instance type that the claim allows is available")
-        pools = [pool for _, pool in sorted(found)][:_MOST_POOLS]  # cheapest first, then by name: no choice is random
+        pools = choose(claim, node_class, self._parts.types, self._parts.shortages.known())
+        if not isinstance(pools, tuple):
+            return pools
         return Prepared(request=orjson.dumps([list(pool) for pool in pools]).decode())
 
     async def launch(
@@ -122,25 +116,7 @@ class KwokCloud:
         return tuple(instance_of(raw, now) for raw in raws if is_instance(raw) and not is_gone(raw, now))
 
     def _ready_class(self, claim: NodeClaim) -> KwokClass | ClassNotReady:
-        reference = claim.node_class
-        found = self._parts.classes.get(reference)
-        if found is None or found.state.deleting:
-            return ClassNotReady(message=f"{reference.kind} {reference.name} is missing or being deleted")
-        if found.state.ready != "True":
-            return ClassNotReady(message=f"{reference.kind} {reference.name}: {found.state.message}")
-        return found
-
-    def _suitable(self, claim: NodeClaim, node_class: KwokClass) -> list[tuple[float, OfferingKey]]:
-        """Every offering that the claim allows and that has room for it."""
-        asked, wanted = from_expressions(claim.requirements), total((claim.requests, {"pods": 0}))
-        found: list[tuple[float, OfferingKey]] = []
-        for sold in self._parts.types:
-            sizes = instance_type(sold, node_class)
-            if conflicts(from_expressions(sold.requirements), asked):
-                continue
-            if fits(wanted, subtract(sizes.capacity, sizes.overhead)):
-                found += [(price, pool) for pool, price in sold.prices.items() if not conflicts(_place(pool), asked)]
-        return found
+        return ready_class(claim, self._parts.classes.get(claim.node_class))
 
     def _buy(self, claim: NodeClaim, request: str) -> Purchase | NoCapacity | ClassNotReady:
         """The first of the request's offerings that the cloud still sells; the others are remembered as short."""
@@ -161,10 +137,6 @@ class KwokCloud:
                 )
             self._parts.shortages.remember(pool)
         return NoCapacity(message=f"insufficient capacity in all {len(pools)} offerings that were tried")
-
-
-def _place(pool: OfferingKey) -> RequirementSet:
-    return from_labels({names.ZONE: pool.zone, names.CAPACITY_TYPE: pool.capacity_type})
 
 
 def _check_owner(raw: Json, claim: str) -> None:

@@ -8,7 +8,7 @@ names. A type that cannot be read is an error that names it: a shorter catalogue
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, cached_property
 from typing import Any, Final, NamedTuple
 
 import orjson
@@ -18,14 +18,15 @@ from dovetail.adapters.kwok import names as own
 from dovetail.model import names
 from dovetail.model.pods import Expression
 from dovetail.model.scheduling.devices import DevicePool
-from dovetail.model.values.resources import NANO, QuantityError, Resources, format_resources, parse_resources
+from dovetail.model.scheduling.requirements import RequirementSet, from_expressions
+from dovetail.model.values.resources import NANO, QuantityError, Resources, format_resources, parse_resources, subtract
 from dovetail.ports.failures import Misconfigured
 
 ZONES: Final = ("test-zone-a", "test-zone-b", "test-zone-c", "test-zone-d")
 
 _CPUS: Final = (1, 2, 4, 8, 16, 32, 48, 64, 96, 128, 192, 256)
 _GIB_PER_CPU: Final = {"c": 2, "s": 4, "m": 8}
-_SPOT: Final = 0.7  # of the price on demand
+_SPOT: Final = 0.7  # of the price on demand, in the decimals that upstream publishes
 _WINDOWS_BUILD: Final = "10.0.20348"
 _DEFAULT_PODS: Final = 110
 _SIZE_NAME: Final = re.compile(r"\w+\.(nano|micro|small|medium|large|\d*xlarge|metal)")
@@ -39,7 +40,7 @@ class OfferingKey(NamedTuple):
     capacity_type: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False)  # no slots: requirements are worked out once; equal only to itself
 class SoldType:
     """One instance type: its labels, what it has, and its price in each zone under each capacity type."""
 
@@ -48,8 +49,18 @@ class SoldType:
     capacity: Resources
     prices: Mapping[OfferingKey, float]
     devices: tuple[DevicePool, ...] = ()
+    reserved: Resources | None = None  # not for pods; None: what the NodeClass defines
 
     @property
+    def allocatable(self) -> Resources:
+        """For pods, if its NodeClass defines nothing."""
+        return subtract(self.capacity, self.reserved or {})
+
+    @cached_property
+    def requirement_set(self) -> RequirementSet:
+        return from_expressions(self.requirements)
+
+    @cached_property
     def requirements(self) -> tuple[Expression, ...]:
         """Its requirement for every label (CLD-11); DoesNotExist for labels that it cannot have."""
         said = {
@@ -148,7 +159,11 @@ def _generated(family: str, cpu: int, arch: str, system: str) -> SoldType:
         "pods": min(16 * cpu, 1024),
         "ephemeral-storage": 20 * 2**30,
     }
-    price = 0.025 * cpu + 0.001 * memory / 1e9
-    of_type = {names.CAPACITY_SPOT: price * _SPOT, names.CAPACITY_ON_DEMAND: price}
-    prices = {OfferingKey(name, zone, kind): amount for zone in ZONES for kind, amount in of_type.items()}
+    prices = prices_of(name, ZONES, 0.025 * cpu + 0.001 * memory / 1e9)
     return _sold(name, arch, (system,), capacity, prices)
+
+
+def prices_of(name: str, zones: Iterable[str], on_demand: float) -> dict[OfferingKey, float]:
+    """The prices of a type that costs the same in all zones."""
+    of_type = {names.CAPACITY_SPOT: round(on_demand * _SPOT, 15), names.CAPACITY_ON_DEMAND: on_demand}
+    return {OfferingKey(name, zone, kind): amount for zone in zones for kind, amount in of_type.items()}

@@ -86,9 +86,8 @@ def node_of(name: str, bought: Purchase, now: float) -> Json:
 
 
 def _labels(name: str, bought: Purchase) -> dict[str, str]:
-    asked = bought.claim.requirements
     return {
-        **{each.key: each.values[0] for each in asked if each.operator == "In" and len(each.values) == 1},
+        **single_values(bought.claim),
         **bought.claim.labels,
         **{key: values[0] for key, values in bought.sold.labels.items() if len(values) == 1},
         names.ZONE: bought.pool.zone,
@@ -97,6 +96,11 @@ def _labels(name: str, bought: Purchase) -> dict[str, str]:
         names.CLAIM_UID_TAG: bought.claim.uid,
         own.PLAYED: own.FAKE,
     }
+
+
+def single_values(claim: NodeClaim) -> dict[str, str]:
+    """Requirements that leave one value are labels of the node (KWK-5)."""
+    return {each.key: each.values[0] for each in claim.requirements if each.operator == "In" and len(each.values) == 1}
 
 
 def is_instance(raw: Json) -> bool:

@@ -32,7 +32,7 @@ class KwokClass:
     state: NodeClassState
     max_pods: int | None = None
     boot_seconds: float = 0.0
-    reserved: Resources = field(default_factory=lambda: RESERVED)
+    reserved: Resources = field(default_factory=lambda: RESERVED, hash=False)
     sold_out: tuple[str, ...] = ()
     hash: str = ""  # of the whole spec: every field of it changes what an instance is
 
@@ -62,7 +62,7 @@ def read_class(raw: Json) -> KwokClass:
     try:
         return KwokClass(
             name=meta["name"],
-            state=_state(raw),
+            state=state_of(raw),
             max_pods=spec.get("maxPods"),
             boot_seconds=parse_seconds(spec.get("nodeRegistrationDelay") or "0s"),
             reserved=parse_resources(spec["reservedResources"]) if "reservedResources" in spec else RESERVED,
@@ -70,10 +70,11 @@ def read_class(raw: Json) -> KwokClass:
             hash=hashlib.sha256(orjson.dumps(spec, option=orjson.OPT_SORT_KEYS)).hexdigest()[:16],
         )
     except (DurationError, QuantityError) as error:
-        return KwokClass(name=meta["name"], state=_state(raw, problem=f"spec: {error}"))
+        return KwokClass(name=meta["name"], state=state_of(raw, problem=f"spec: {error}"))
 
 
-def _state(raw: Json, problem: str = "") -> NodeClassState:
+def state_of(raw: Json, problem: str = "") -> NodeClassState:
+    """What its condition Ready says."""
     meta = raw["metadata"]
     conditions = (raw.get("status") or {}).get("conditions") or []
     ready: dict[str, Any] = next((each for each in conditions if each.get("type") == "Ready"), {})

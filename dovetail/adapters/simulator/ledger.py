@@ -5,7 +5,7 @@ refuses to change an entry.
 """
 
 import sqlite3
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,15 +29,5 @@ def append(connection: sqlite3.Connection, entry: Entry) -> None:
     connection.execute(
         "INSERT INTO ledger (at, actor, operation, kind, key, uid, token, outcome, detail)"
         " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-        (
-            entry.at,
-            entry.actor,
-            entry.operation,
-            entry.kind,
-            entry.key,
-            entry.uid,
-            entry.token,
-            entry.outcome,
-            entry.detail,
-        ),
+        astuple(entry)[1:],
     )

@@ -2,8 +2,8 @@
 
 import pytest
 
+from dovetail.adapters.kwok.instance_types import OfferingKey
 from dovetail.adapters.simulator.cloud.catalogue import default_catalogue
-from dovetail.adapters.simulator.cloud.default_types import CapacityPool, default_types
 from dovetail.adapters.simulator.cloud.instances import LaunchCall
 from dovetail.model import names
 from dovetail.model.nodes import NodeClaim
@@ -35,19 +35,22 @@ async def launched(adapter: SimulatedAdapter, claim: NodeClaim, token: str = "t"
 
 def test_the_catalogue_is_that_of_upstreams_simulator_to_the_last_bit() -> None:
     """KWK-10's checks."""
-    types = default_types()
+    types = default_catalogue().types
+
+    def price(name: str, market: str) -> float:
+        return types[name].prices[OfferingKey(name, "test-zone-a", market)]
 
     assert len(types) == 144
-    assert types["c-1x-amd64-linux"].price == 0.027147483648
-    assert types["c-1x-amd64-linux"].price_of("spot") == 0.0190032385536
-    assert types["s-4x-amd64-linux"].price == 0.117179869184
-    assert types["s-4x-amd64-linux"].price_of("spot") == 0.0820259084288
-    assert types["m-256x-amd64-linux"].price == 8.599023255552
+    assert price("c-1x-amd64-linux", "on-demand") == 0.027147483648
+    assert price("c-1x-amd64-linux", "spot") == 0.0190032385536
+    assert price("s-4x-amd64-linux", "on-demand") == 0.117179869184
+    assert price("s-4x-amd64-linux", "spot") == 0.0820259084288
+    assert price("m-256x-amd64-linux", "on-demand") == 8.599023255552
     assert (types["m-256x-amd64-linux"].capacity["memory"], types["m-256x-amd64-linux"].capacity["pods"]) == (
         2 * 2**40,
         1024,
     )
-    assert len(default_catalogue().offerings) == 144 * 8
+    assert sum(len(each.prices) for each in types.values()) == 144 * 8
 
 
 async def test_a_claim_gets_the_cheapest_offering_that_holds_it(adapter: SimulatedAdapter) -> None:
@@ -230,7 +233,7 @@ async def test_only_this_clusters_instances_are_listed(stage: Stage, adapter: Si
     strange = LaunchCall(
         token="",
         parameters="",
-        pools=(CapacityPool("c-1x-amd64-linux", "test-zone-a", "spot"),),
+        pools=(OfferingKey("c-1x-amd64-linux", "test-zone-a", "spot"),),
         cluster="another",
         claim_uid="",
         claim_name="",

@@ -5,8 +5,8 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from dovetail.adapters.kubernetes_json.parsing.pools import parse_node_pool
+from dovetail.adapters.kwok.instance_types import OfferingKey
 from dovetail.adapters.simulator.cloud.catalogue import EMBEDDED_CLASS
-from dovetail.adapters.simulator.cloud.default_types import CapacityPool
 from dovetail.adapters.simulator.cloud.instances import LaunchCall
 from dovetail.model import names
 from dovetail.model.nodes import NodeClaim, NodeClassRef
@@ -21,7 +21,7 @@ from tests.ports.worlds.contract import unique
 _ALIEN = LaunchCall(
     token="",
     parameters="",
-    pools=(CapacityPool("c-1x-amd64-linux", "test-zone-a", "spot"),),
+    pools=(OfferingKey("c-1x-amd64-linux", "test-zone-a", "spot"),),
     cluster="another",
     claim_uid="",
     claim_name="",

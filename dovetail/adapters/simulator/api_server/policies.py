@@ -15,7 +15,7 @@ from dovetail.model.places.move_changes import GUARD, GUARD_KINDS
 from dovetail.model.values.json import Json
 
 WORKERS: Final = "dovetail"
-_OURS: Final = frozenset({names.MOVE_FOR, names.MOVE_FAILED, names.POD_DELETION_COST})
+_OURS: Final = frozenset({names.MOVES, names.POD_DELETION_COST})
 
 
 def check_policies(connection: sqlite3.Connection, actor: str, old: Json, new: Json) -> None:

@@ -6,46 +6,41 @@ catalogue over its own connection; equal declarations are one object.
 """
 
 import sqlite3
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from functools import cache, cached_property, lru_cache
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from functools import cache, lru_cache
 from typing import Any, Final
 
 import orjson
 
-from dovetail.adapters.simulator.cloud.default_types import (
-    CAPACITY_TYPES,
-    REGION,
-    ZONES,
-    CapacityPool,
-    SimulatedOffering,
-    SimulatedType,
-    default_types,
-)
+from dovetail.adapters.kwok import names as kwok
+from dovetail.adapters.kwok.choosing import place_of
+from dovetail.adapters.kwok.instance_types import ZONES, OfferingKey, SoldType, prices_of
+from dovetail.adapters.kwok.instance_types import default_types as kwok_types
+from dovetail.adapters.kwok.node_class import RESERVED
 from dovetail.model import names
-from dovetail.model.pods import Expression
 from dovetail.model.values.resources import parse_resources
 
 EMBEDDED_CLASS: Final = ("dovetail.sh", "EmbeddedNodeClass")
 EC2_CLASS: Final = ("karpenter.k8s.aws", "EC2NodeClass")
 
+# Custom labels with which a pool may narrow its choice.
+FAMILY: Final = "embedded.dovetail.sh/instance-family"
+CPU_COUNT: Final = "embedded.dovetail.sh/instance-cpu"
+MEMORY_MIB: Final = "embedded.dovetail.sh/instance-memory"
+
+REGION: Final = "test-region"
 SETTING: Final = "shelf"  # files of worlds hold it under this name
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)  # no slots: offerings are worked out once; equal only to itself
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class WorldCatalogue:
-    """Everything that is for sale in one world."""
+    """Everything that is for sale in one world; equal only to itself."""
 
-    types: Mapping[str, SimulatedType]
+    types: Mapping[str, SoldType]
     zones: Mapping[str, Mapping[str, str]]  # each with the labels that nodes there have beside the zone's name
-    region: str = REGION
     scheme: str = "embedded"  # how provider ids begin
     node_classes: tuple[tuple[str, str], ...] = (EMBEDDED_CLASS,)
-
-    @cached_property
-    def offerings(self) -> tuple[SimulatedOffering, ...]:
-        """Everything that is for sale, cheapest first."""
-        return tuple(sorted(self._offerings()))
 
     def provider_id(self, zone: str, identity: str) -> str:
         """The id under which Nodes and NodeClaims name an instance."""
@@ -55,45 +50,43 @@ class WorldCatalogue:
         """Whether an id belongs to this cloud."""
         return provider_id.startswith(f"{self.scheme}:///")
 
-    def labels_of(self, pool: CapacityPool) -> dict[str, str]:
-        """The labels of an instance from that capacity pool."""
-        return {
-            **dict(self.types[pool.instance_type].labels),
-            **self.zones[pool.zone],
-            names.ZONE: pool.zone,
-            names.REGION: self.region,
-            names.CAPACITY_TYPE: pool.capacity_type,
-        }
+    def place_of(self, pool: OfferingKey) -> dict[str, str]:
+        """The labels of an instance from there that its type does not have."""
+        return {**self.zones[pool.zone], **place_of(pool)}
 
-    def requirements_of(self, sold: SimulatedType, zones: tuple[str, ...]) -> tuple[Expression, ...]:
-        """What a type requires of every label (CLD-11); labels that it cannot have are DoesNotExist."""
-        fixed = [Expression(key=key, operator="In", values=(value,)) for key, value in sold.labels]
-        absent = [] if any(key == names.WINDOWS_BUILD for key, _ in sold.labels) else [names.WINDOWS_BUILD]
-        return (
-            *fixed,
-            Expression(key=names.ZONE, operator="In", values=zones),
-            *self._zone_requirements(zones),
-            Expression(key=names.REGION, operator="In", values=(self.region,)),
-            Expression(key=names.CAPACITY_TYPE, operator="In", values=tuple(sorted(CAPACITY_TYPES))),
-            *(Expression(key=key, operator="DoesNotExist") for key in absent),
+    def labels_of(self, pool: OfferingKey) -> dict[str, str]:
+        """The labels of an instance from there."""
+        return {key: values[0] for key, values in self.types[pool.instance_type].labels.items()} | self.place_of(pool)
+
+
+@lru_cache(maxsize=32)
+def sold_in(catalogue: WorldCatalogue, zones: tuple[str, ...], families: tuple[str, ...]) -> tuple[SoldType, ...]:
+    """The types as they are sold there; all families where none is named."""
+    keys = sorted({key for zone in zones for key in catalogue.zones[zone]})
+    labels = {key: tuple(sorted(catalogue.zones[zone][key] for zone in zones)) for key in keys}
+    return tuple(
+        replace(
+            sold,
+            labels={**sold.labels, **labels},
+            prices={pool: price for pool, price in sold.prices.items() if pool.zone in zones},
         )
-
-    def _zone_requirements(self, zones: tuple[str, ...]) -> Iterator[Expression]:
-        for key in sorted({key for zone in zones for key in self.zones[zone]}):
-            yield Expression(key=key, operator="In", values=tuple(sorted(self.zones[zone][key] for zone in zones)))
-
-    def _offerings(self) -> Iterator[SimulatedOffering]:
-        for sold in self.types.values():
-            for zone in self.zones:
-                for capacity_type in CAPACITY_TYPES:
-                    pool = CapacityPool(sold.name, zone, capacity_type)
-                    yield SimulatedOffering(price=sold.price_of(capacity_type), pool=pool)
+        for sold in catalogue.types.values()
+        if not families or sold.labels.get(FAMILY, ("",))[0] in families
+    )
 
 
 @cache
 def default_catalogue() -> WorldCatalogue:
-    """What a world without a declared catalogue sells."""
-    return WorldCatalogue(types=default_types(), zones={zone: {} for zone in ZONES})
+    """What a world without a declared catalogue sells: the types of the cloud kwok, under labels of its own."""
+    return WorldCatalogue(
+        types={each.name: _default(each) for each in kwok_types()}, zones={zone: {} for zone in ZONES}
+    )
+
+
+def _default(sold: SoldType) -> SoldType:
+    labels = {key: values for key, values in sold.labels.items() if key not in kwok.TYPE_LABELS}
+    labels |= {names.REGION: (REGION,), FAMILY: sold.labels[kwok.FAMILY], CPU_COUNT: sold.labels[kwok.CPU]}
+    return replace(sold, labels={**labels, MEMORY_MIB: (str(sold.capacity["memory"] // 2**20),)}, reserved=RESERVED)
 
 
 def read_catalogue(connection: sqlite3.Connection) -> WorldCatalogue:
@@ -105,20 +98,20 @@ def read_catalogue(connection: sqlite3.Connection) -> WorldCatalogue:
 def declared(text: str) -> WorldCatalogue:
     """The catalogue of a declaration: region, scheme, nodeClasses, zones with labels, types with what they have."""
     body: dict[str, Any] = orjson.loads(text)
+    types = [_type(entry, body["region"], body["zones"]) for entry in body["types"]]
     return WorldCatalogue(
-        region=body["region"],
         scheme=body["scheme"],
         node_classes=tuple((group, kind) for group, kind in body["nodeClasses"]),
         zones=body["zones"],
-        types={entry["name"]: _type(entry) for entry in body["types"]},
+        types={sold.name: sold for sold in types},
     )
 
 
-def _type(entry: Mapping[str, Any]) -> SimulatedType:
-    return SimulatedType(
+def _type(entry: Mapping[str, Any], region: str, zones: Iterable[str]) -> SoldType:
+    return SoldType(
         name=entry["name"],
-        labels=tuple(sorted(entry["labels"].items())),
+        labels={**{key: (value,) for key, value in sorted(entry["labels"].items())}, names.REGION: (region,)},
         capacity=parse_resources(entry["capacity"]),
-        overhead=parse_resources(entry["overhead"]),
-        price=entry["price"],
+        reserved=parse_resources(entry["overhead"]),
+        prices=prices_of(entry["name"], zones, entry["price"]),
     )

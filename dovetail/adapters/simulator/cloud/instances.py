@@ -9,9 +9,9 @@ import sqlite3
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from dovetail.adapters.kwok.instance_types import OfferingKey
 from dovetail.adapters.simulator.api_server.rejected import Rejected
 from dovetail.adapters.simulator.cloud.catalogue import read_catalogue
-from dovetail.adapters.simulator.cloud.default_types import CapacityPool
 from dovetail.adapters.simulator.settings import WorldSettings, read_settings, write_settings
 
 State = Literal["pending", "running", "terminating", "terminated"]
@@ -23,7 +23,7 @@ class LaunchCall:
 
     token: str
     parameters: str
-    pools: tuple[CapacityPool, ...]
+    pools: tuple[OfferingKey, ...]
     cluster: str
     claim_uid: str
     claim_name: str
@@ -58,9 +58,9 @@ class InstanceRow:
     ends: float | None
 
     @property
-    def pool(self) -> CapacityPool:
+    def pool(self) -> OfferingKey:
         """The capacity pool that it came from."""
-        return CapacityPool(self.instance_type, self.zone, self.capacity_type)
+        return OfferingKey(self.instance_type, self.zone, self.capacity_type)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,7 +68,7 @@ class Launched:
     """The answer to a launch: the instance, if any, and the pools that had no capacity."""
 
     row: InstanceRow | None
-    refused: tuple[CapacityPool, ...] = ()
+    refused: tuple[OfferingKey, ...] = ()
 
 
 def launch(connection: sqlite3.Connection, call: LaunchCall, now: float) -> Launched:
@@ -78,7 +78,7 @@ def launch(connection: sqlite3.Connection, call: LaunchCall, now: float) -> Laun
         if earlier.parameters != call.parameters:
             raise Rejected(400, "IdempotentParameterMismatch", "the token was used with other parameters before")
         return Launched(row=earlier)
-    refused: list[CapacityPool] = []
+    refused: list[OfferingKey] = []
     for pool in call.pools:
         if not is_sold_out(connection, pool):
             return Launched(row=_boot(connection, call, pool, now), refused=tuple(refused))
@@ -140,7 +140,7 @@ def set_joined(connection: sqlite3.Connection, row: InstanceRow, node: str, now:
     connection.execute("UPDATE instances SET node = ?, joined = ? WHERE id = ?", (node, now, row.id))
 
 
-def is_sold_out(connection: sqlite3.Connection, pool: CapacityPool) -> bool:
+def is_sold_out(connection: sqlite3.Connection, pool: OfferingKey) -> bool:
     """Whether a capacity pool has no capacity now."""
     row = connection.execute(
         "SELECT 1 FROM famines WHERE instance_type IN (?, '*') AND zone IN (?, '*') AND capacity_type IN (?, '*')",
@@ -155,7 +155,7 @@ def _one(connection: sqlite3.Connection, condition: str, value: str) -> Instance
     return None if row is None else InstanceRow(**dict(row))
 
 
-def _boot(connection: sqlite3.Connection, call: LaunchCall, pool: CapacityPool, now: float) -> InstanceRow:
+def _boot(connection: sqlite3.Connection, call: LaunchCall, pool: OfferingKey, now: float) -> InstanceRow:
     settings = read_settings(connection)
     joins = _takes_part(connection, settings)
     identity = f"i-{secrets.token_hex(8)}"

@@ -1,26 +1,21 @@
-"""What to launch for a claim: the offerings that satisfy it, cheapest first, as a short text.
+"""What to launch for a claim: offerings and an image, as a short text."""
 
-Chosen from the claim itself (requirements, requests, NodeClass), without the product's engine, so that the cloud does
-not share its mistakes.
-"""
-
-from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Final
 
 import orjson
 
-from dovetail.adapters.simulator.api_server.selecting import satisfies
-from dovetail.adapters.simulator.cloud.catalogue import WorldCatalogue
-from dovetail.adapters.simulator.cloud.default_types import CapacityPool, SimulatedOffering
+from dovetail.adapters.kwok.instance_types import OfferingKey
 from dovetail.adapters.simulator.cloud.node_classes import NodeClass
 from dovetail.model import names
 from dovetail.model.nodes import NodeClaim
+<<<<<<< HEAD
 from dovetail.model.own.stable_images import BACK, images_of, pin_of
 from dovetail.model.values.resources import fits, total
 
 # AWS-81: a launch names at most 60 offerings.
 MAX_OFFERINGS: Final = 60
+=======
+>>>>>>> fc41a763 (The simulated cloud sells the types of the cloud kwok and chooses among them as that does)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,7 +25,7 @@ class EmbeddedLaunch:
     node_class: str
     stamps: tuple[tuple[str, str], ...]
     image: str
-    pools: tuple[CapacityPool, ...]
+    pools: tuple[OfferingKey, ...]
 
 
 def as_text(request: EmbeddedLaunch) -> str:
@@ -51,26 +46,13 @@ def from_text(text: str) -> EmbeddedLaunch:
         node_class=body["class"],
         stamps=tuple((s[0], s[1]) for s in body["stamps"]),
         image=body["image"],
-        pools=tuple(CapacityPool(*pool) for pool in body["pools"]),
+        pools=tuple(OfferingKey(*pool) for pool in body["pools"]),
     )
 
 
-def launch_request_for(
-    claim: NodeClaim, node_class: NodeClass, on_offer: Iterable[SimulatedOffering], short: Iterable[CapacityPool]
-) -> EmbeddedLaunch:
-    """The cheapest of the suitable offerings without a known shortage; none if all are short."""
-    missing = frozenset(short)
-    pools = [each.pool for each in on_offer if each.pool not in missing]
-    return EmbeddedLaunch(
-        node_class=node_class.name,
-        stamps=node_class.stamps,
-        image=_image(claim, node_class),
-        pools=tuple(pools[:MAX_OFFERINGS]),
-    )
-
-
-def _image(claim: NodeClaim, node_class: NodeClass) -> str:
+def image_for(claim: NodeClaim, node_class: NodeClass) -> str:
     """The one that the claim names, as long as it exists; a claim that accepts no other gets none."""
+<<<<<<< HEAD
     wanted = images_of(claim.annotations)
     if wanted and wanted[0].id not in node_class.gone:
         return wanted[0].id
@@ -97,3 +79,10 @@ def _allowed(claim: NodeClaim, labels: Mapping[str, str]) -> bool:
         for e in claim.requirements
         if e.key in labels or e.key == names.WINDOWS_BUILD
     )
+=======
+    wanted = claim.annotations.get(names.STABLE_IMAGES, "").partition("=")[0]
+    how = claim.annotations.get(names.IMAGE)
+    if how in ("stable", "back") and wanted not in node_class.gone:
+        return wanted
+    return node_class.images[0] if node_class.images and how != "back" else ""
+>>>>>>> fc41a763 (The simulated cloud sells the types of the cloud kwok and chooses among them as that does)

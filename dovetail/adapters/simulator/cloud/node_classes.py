@@ -19,12 +19,11 @@ from dovetail.adapters.kubernetes_json.parsing.class_hashes import (
     ec2_node_class_hash,
 )
 from dovetail.adapters.kubernetes_json.store import Kind
+from dovetail.adapters.kwok.node_class import KwokClass, state_of
 from dovetail.adapters.simulator.api_server import objects
 from dovetail.adapters.simulator.cloud.catalogue import EC2_CLASS, EMBEDDED_CLASS, WorldCatalogue, read_catalogue
-from dovetail.adapters.simulator.cloud.default_types import FAMILY, SimulatedType
 from dovetail.model.nodes import NodeClaim, NodeClassRef
 from dovetail.model.values.json import Json
-from dovetail.ports.cloud import NodeClassState
 
 # The class as it was when an instance was launched: part of the claim's annotations, compared for drift (CLD-6).
 CLASS_HASH: Final = "embedded.dovetail.sh/class-hash"
@@ -40,32 +39,21 @@ WATCHED_CLASSES: Final[dict[tuple[str, str], Kind]] = {
     EMBEDDED_CLASS: raw_kind(EMBEDDED_CLASS[1], ""),
     EC2_CLASS: raw_kind(EC2_CLASS[1], "/apis/karpenter.k8s.aws/v1/ec2nodeclasses"),
 }
-CLASS_VERSIONS: Final = {kind.name: kind.api_version for kind in WATCHED_CLASSES.values()}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class NodeClass:
+class NodeClass(KwokClass):
     """One class as read from its object. `stamps`: the annotations with which a claim records its class."""
 
-    name: str
-    state: NodeClassState
     images: tuple[str, ...] = ()  # the first is used for launches; all are right
     zones: tuple[str, ...] = ()
     families: tuple[str, ...] = ()
     stamps: tuple[tuple[str, str], ...] = ()  # the hash, and the version of its algorithm where there are several
     gone: tuple[str, ...] = ()  # images that nothing can be started from any more
 
-    def allows(self, zone: str, sold: SimulatedType) -> bool:
-        """Whether instances of this class may be of that type, in that zone."""
-        return zone in self.zones and self.allows_type(sold)
-
-    def allows_type(self, sold: SimulatedType) -> bool:
-        """Whether instances of this class may be of that type."""
-        return not self.families or dict(sold.labels).get(FAMILY) in self.families
-
     def drift(self, claim: NodeClaim) -> str:
         """Why a claim is not what would be launched today; hashes of other versions are not compared (AWS-115)."""
-        if not self.state.found or any(key not in claim.annotations for key, _ in self.stamps):
+        if any(key not in claim.annotations for key, _ in self.stamps):
             return ""
         (hash_key, wanted), *versions = self.stamps
         comparable = all(claim.annotations[key] == version for key, version in versions)
@@ -76,14 +64,14 @@ class NodeClass:
 
 def read_class(
     connection: sqlite3.Connection, reference: NodeClassRef, supposed: Mapping[tuple[str, str], Json] = NONE_SUPPOSED
-) -> NodeClass:
-    """The class of that name; `state.found`: whether this cloud has and understands it. `supposed`: objects that
-    replace the existing ones, by kind and name."""
+) -> NodeClass | None:
+    """The class of that name, if this cloud has and understands it. `supposed`: objects that replace the existing ones,
+    by kind and name."""
     catalogue = read_catalogue(connection)
     kind = (reference.group, reference.kind)
     body = supposed.get((reference.kind, reference.name)) or objects.read(connection, reference.kind, reference.name)
     if body is None or kind not in catalogue.node_classes:
-        return NodeClass(name=reference.name, state=NodeClassState(found=False))
+        return None
     return _READERS[kind](body, catalogue)
 
 
@@ -93,7 +81,7 @@ def _embedded_class(body: Json, catalogue: WorldCatalogue) -> NodeClass:
     gone = (body["metadata"].get("annotations") or {}).get(GONE_IMAGES, "")
     return NodeClass(
         name=body["metadata"]["name"],
-        state=replace(_state(body), makes=f"{stamp}/{image}"),
+        state=replace(state_of(body), makes=f"{stamp}/{image}"),
         images=(image,),
         zones=tuple(spec.get("zones") or catalogue.zones),
         families=tuple(spec.get("families") or ()),
@@ -116,7 +104,7 @@ def _ec2_class(body: Json, catalogue: WorldCatalogue) -> NodeClass:
     )
     return NodeClass(
         name=body["metadata"]["name"],
-        state=_state(body),
+        state=state_of(body),
         images=tuple(image["id"] for image in status.get("amis") or []),
         zones=tuple(zone for zone in catalogue.zones if zone in zones),
         stamps=stamps,
@@ -133,18 +121,3 @@ def class_hash(spec: dict[str, Any]) -> str:
     """A hash of the spec without its image, whose change is drift of the image."""
     rest = {name: value for name, value in spec.items() if name != "image"}
     return hashlib.sha256(orjson.dumps(rest, option=orjson.OPT_SORT_KEYS)).hexdigest()[:16]
-
-
-def _state(body: Json) -> NodeClassState:
-    conditions = (body.get("status") or {}).get("conditions") or []
-    ready: dict[str, Any] = next((c for c in conditions if c.get("type") == "Ready"), {})
-    status = ready.get("status")
-    return NodeClassState(
-        found=True,
-        deleting="deletionTimestamp" in body["metadata"],
-        ready=status if status in ("True", "False") else "Unknown",
-        reason=ready.get("reason") or "",
-        message=ready.get("message") or "",
-        generation=body["metadata"].get("generation", 0),
-        version=str(body["metadata"].get("resourceVersion", "")),
-    )

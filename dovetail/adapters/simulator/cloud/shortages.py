@@ -7,10 +7,10 @@ worker knows what one of them learned; each is forgotten after 3 minutes (AWS-72
 import sqlite3
 from collections.abc import Iterable
 
-from dovetail.adapters.simulator.cloud.default_types import CapacityPool
+from dovetail.adapters.kwok.instance_types import OfferingKey
 
 
-def remember(connection: sqlite3.Connection, pools: Iterable[CapacityPool], until: float) -> None:
+def remember(connection: sqlite3.Connection, pools: Iterable[OfferingKey], until: float) -> None:
     """These had no capacity; a repeated shortage lasts longer."""
     connection.executemany(
         "INSERT INTO shortages (instance_type, zone, capacity_type, until) VALUES (?, ?, ?, ?)"
@@ -19,6 +19,6 @@ def remember(connection: sqlite3.Connection, pools: Iterable[CapacityPool], unti
     )
 
 
-def known(connection: sqlite3.Connection, now: float) -> frozenset[CapacityPool]:
+def known(connection: sqlite3.Connection, now: float) -> frozenset[OfferingKey]:
     rows = connection.execute("SELECT instance_type, zone, capacity_type FROM shortages WHERE until > ?", (now,))
-    return frozenset(CapacityPool(row["instance_type"], row["zone"], row["capacity_type"]) for row in rows)
+    return frozenset(OfferingKey(row["instance_type"], row["zone"], row["capacity_type"]) for row in rows)

@@ -99,7 +99,7 @@ def _node_of(catalogue: WorldCatalogue, row: InstanceRow, now: float) -> Json:
             "conditions": [_ready("False", "KubeletNotReady", now)],
             "nodeInfo": {
                 "kubeletVersion": "v1.36.3",
-                "operatingSystem": dict(kind.labels)[names.OS],
+                "operatingSystem": kind.labels[names.OS][0],
                 "bootID": _boot_id(row),
             },
         },

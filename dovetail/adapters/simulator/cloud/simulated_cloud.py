@@ -6,22 +6,24 @@ requests is a bug of ours and is Refused.
 
 import sqlite3
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Literal, TypeVar
 
 import orjson
 
 from dovetail.adapters.kubernetes_json.rendering import fields
+from dovetail.adapters.kwok.choosing import choose, ready_class
+from dovetail.adapters.kwok.instances import single_values
 from dovetail.adapters.simulator.api_server.rejected import Rejected
 from dovetail.adapters.simulator.calls import Calls
 from dovetail.adapters.simulator.cloud import instances, shortages
-from dovetail.adapters.simulator.cloud.catalogue import WorldCatalogue, read_catalogue
+from dovetail.adapters.simulator.cloud.catalogue import WorldCatalogue, read_catalogue, sold_in
 from dovetail.adapters.simulator.cloud.instances import InstanceRow, LaunchCall
 from dovetail.adapters.simulator.cloud.launch_requests import (
     EmbeddedLaunch,
     as_text,
     from_text,
-    launch_request_for,
-    suitable,
+    image_for,
 )
 from dovetail.adapters.simulator.cloud.node_classes import read_class
 from dovetail.adapters.simulator.ledger import Entry, append
@@ -30,7 +32,7 @@ from dovetail.model import names
 from dovetail.model.nodes import NodeClaim
 from dovetail.model.own.stable_images import BACK, STABLE, pin_of
 from dovetail.model.scheduling.taints import Taint
-from dovetail.ports.cloud import NOTHING_SUITS, ClassNotReady, Instance, LaunchRefused, NoCapacity, Prepared
+from dovetail.ports.cloud import ClassNotReady, Instance, LaunchRefused, NoCapacity, Prepared
 from dovetail.ports.failures import Refused
 
 T = TypeVar("T")
@@ -48,10 +50,8 @@ class SimulatedCloud:
     async def launch(
         self, claim: NodeClaim, request: str, token: str
     ) -> Instance | NoCapacity | ClassNotReady | LaunchRefused:
-        entry = Entry(
-            at=0.0, actor=self._calls.actor, operation="cloud:launch", key=claim.name, uid=claim.uid, token=token
-        )
         try:
+            entry = self._entry("launch", key=claim.name, uid=claim.uid, token=token)
             return await self._recorded(entry, lambda c, now: _launched(c, claim, from_text(request), token, now))
         except Rejected as rejected:
             raise Refused(f"cloud:launch {claim.name}", f"{rejected.reason}: {rejected.message}") from None
@@ -67,16 +67,14 @@ class SimulatedCloud:
                 return None, "none"
             return instance_of(row, read_catalogue(connection)), row.id
 
-        entry = Entry(at=0.0, actor=self._calls.actor, operation="cloud:find", key=provider_id, uid=claim_uid)
-        return await self._recorded(entry, step)
+        return await self._recorded(self._entry("find", key=provider_id, uid=claim_uid), step)
 
     async def terminate(self, provider_id: str, claim: str = "") -> Literal["terminating", "gone"]:
         def step(connection: sqlite3.Connection, now: float) -> tuple[Literal["terminating", "gone"], str]:
             answer = instances.terminate(connection, provider_id, now)
             return answer, answer
 
-        entry = Entry(at=0.0, actor=self._calls.actor, operation="cloud:terminate", key=provider_id)
-        return await self._recorded(entry, step)
+        return await self._recorded(self._entry("terminate", key=provider_id), step)
 
     async def reboot(self, provider_id: str, claim: str = "") -> None:
         def step(connection: sqlite3.Connection, now: float) -> tuple[None, str]:
@@ -85,8 +83,7 @@ class SimulatedCloud:
                 raise Rejected(400, "IncorrectInstanceState", f"instance {provider_id} does not run")
             return None, word
 
-        entry = Entry(at=0.0, actor=self._calls.actor, operation="cloud:reboot", key=provider_id)
-        await self._recorded(entry, step)
+        await self._recorded(self._entry("reboot", key=provider_id), step)
 
     async def list_instances(self) -> tuple[Instance, ...]:
         def step(connection: sqlite3.Connection, now: float) -> tuple[tuple[Instance, ...], str]:
@@ -95,7 +92,10 @@ class SimulatedCloud:
             catalogue = read_catalogue(connection)
             return tuple(instance_of(row, catalogue) for row in ours), str(len(ours))
 
-        return await self._recorded(Entry(at=0.0, actor=self._calls.actor, operation="cloud:list"), step)
+        return await self._recorded(self._entry("list"), step)
+
+    def _entry(self, verb: str, **of: str) -> Entry:
+        return Entry(at=0.0, actor=self._calls.actor, operation=f"cloud:{verb}", **of)  # type: ignore[arg-type]
 
     async def _recorded(self, entry: Entry, step: Callable[[sqlite3.Connection, float], tuple[T, str]]) -> T:
         """One call: its effect and its entry in one transaction. A step returns its result and a word for it."""
@@ -108,7 +108,7 @@ class SimulatedCloud:
                 word = rejected.reason
                 raise
             finally:
-                append(connection, _completed(entry, now, word))
+                append(connection, replace(entry, at=now, outcome=word))
             return result
 
         return await self._calls.perform(entry.operation, whole)
@@ -132,21 +132,10 @@ def instance_of(row: InstanceRow, catalogue: WorldCatalogue) -> Instance:
     )
 
 
-def _completed(entry: Entry, now: float, outcome: str) -> Entry:
-    return Entry(
-        at=now,
-        actor=entry.actor,
-        operation=entry.operation,
-        key=entry.key,
-        uid=entry.uid,
-        token=entry.token,
-        outcome=outcome,
-    )
-
-
 def _prepared(
     connection: sqlite3.Connection, claim: NodeClaim, now: float
 ) -> Prepared | NoCapacity | ClassNotReady | LaunchRefused:
+<<<<<<< HEAD:dovetail/adapters/simulator/answers/cloud.py
     node_class = read_class(connection, claim.node_class)
     if not node_class.state.found or node_class.state.deleting:
         return ClassNotReady(message=f"{claim.node_class.kind} {claim.node_class.name} is missing or being deleted")
@@ -162,6 +151,21 @@ def _prepared(
     if pin.how == BACK and not request.image:
         return LaunchRefused(reason="StableImageGone", message="no image of before the change can be launched")
     is_other = pin.how == STABLE and request.image not in [each.id for each in pin.images[:1]]
+=======
+    node_class, catalogue = ready_class(claim, read_class(connection, claim.node_class)), read_catalogue(connection)
+    if isinstance(node_class, ClassNotReady):
+        return node_class
+    sold = sold_in(catalogue, node_class.zones, node_class.families)
+    pools = choose(claim, node_class, sold, shortages.known(connection, now), catalogue.place_of)
+    if not isinstance(pools, tuple):
+        return pools
+    image = image_for(claim, node_class)
+    request = EmbeddedLaunch(node_class=node_class.name, stamps=node_class.stamps, image=image, pools=pools)
+    how = claim.annotations.get(names.IMAGE)
+    if how == "back" and not image:
+        return LaunchRefused(reason="StableImageGone", message="no image of before the change can be launched")
+    is_other = how == "stable" and not claim.annotations.get(names.STABLE_IMAGES, "").startswith(f"{image}=")
+>>>>>>> fc41a763 (The simulated cloud sells the types of the cloud kwok and chooses among them as that does):dovetail/adapters/simulator/cloud/simulated_cloud.py
     without = "no image of before the change can be launched" if is_other else ""
     return Prepared(request=as_text(request), without=without)
 
@@ -180,7 +184,7 @@ def _launched(
 
 
 def _call(claim: NodeClaim, request: EmbeddedLaunch, token: str, cluster: str) -> LaunchCall:
-    labels = {**_single_values(claim), **claim.labels}
+    labels = {**single_values(claim), **claim.labels}
     taints = [fields.taint(t) for t in (_UNREGISTERED, *claim.taints, *claim.startup_taints)]
     return LaunchCall(
         token=token,
@@ -193,8 +197,3 @@ def _call(claim: NodeClaim, request: EmbeddedLaunch, token: str, cluster: str) -
         annotations=orjson.dumps(dict(request.stamps)).decode(),
         user_data=orjson.dumps({"labels": labels, "taints": taints}).decode(),
     )
-
-
-def _single_values(claim: NodeClaim) -> dict[str, str]:
-    """Requirements that leave one value are labels of the node (KWK-5)."""
-    return {e.key: e.values[0] for e in claim.requirements if e.operator == "In" and len(e.values) == 1}

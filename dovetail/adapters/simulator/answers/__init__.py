@@ -1,1 +1,0 @@
-"""The ports, answered by the simulated cluster and cloud."""
