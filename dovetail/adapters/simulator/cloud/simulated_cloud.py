@@ -135,23 +135,6 @@ def instance_of(row: InstanceRow, catalogue: WorldCatalogue) -> Instance:
 def _prepared(
     connection: sqlite3.Connection, claim: NodeClaim, now: float
 ) -> Prepared | NoCapacity | ClassNotReady | LaunchRefused:
-<<<<<<< HEAD:dovetail/adapters/simulator/answers/cloud.py
-    node_class = read_class(connection, claim.node_class)
-    if not node_class.state.found or node_class.state.deleting:
-        return ClassNotReady(message=f"{claim.node_class.kind} {claim.node_class.name} is missing or being deleted")
-    if node_class.state.ready != "True":
-        return ClassNotReady(message=f"{claim.node_class.kind} {claim.node_class.name}: {node_class.state.message}")
-    on_offer = suitable(claim, node_class, read_catalogue(connection))
-    if not on_offer:
-        return NOTHING_SUITS
-    request = launch_request_for(claim, node_class, on_offer, shortages.known(connection, now))
-    if not request.pools:
-        return NoCapacity(message="no instance type that the claim allows is available")
-    pin = pin_of(claim.annotations)
-    if pin.how == BACK and not request.image:
-        return LaunchRefused(reason="StableImageGone", message="no image of before the change can be launched")
-    is_other = pin.how == STABLE and request.image not in [each.id for each in pin.images[:1]]
-=======
     node_class, catalogue = ready_class(claim, read_class(connection, claim.node_class)), read_catalogue(connection)
     if isinstance(node_class, ClassNotReady):
         return node_class
@@ -161,11 +144,10 @@ def _prepared(
         return pools
     image = image_for(claim, node_class)
     request = EmbeddedLaunch(node_class=node_class.name, stamps=node_class.stamps, image=image, pools=pools)
-    how = claim.annotations.get(names.IMAGE)
-    if how == "back" and not image:
+    pin = pin_of(claim.annotations)
+    if pin.how == BACK and not image:
         return LaunchRefused(reason="StableImageGone", message="no image of before the change can be launched")
-    is_other = how == "stable" and not claim.annotations.get(names.STABLE_IMAGES, "").startswith(f"{image}=")
->>>>>>> fc41a763 (The simulated cloud sells the types of the cloud kwok and chooses among them as that does):dovetail/adapters/simulator/cloud/simulated_cloud.py
+    is_other = pin.how == STABLE and image not in [each.id for each in pin.images[:1]]
     without = "no image of before the change can be launched" if is_other else ""
     return Prepared(request=as_text(request), without=without)
 
