@@ -8,9 +8,9 @@ next pod are given up. A device that every node can use is taken once one group 
 
 from dataclasses import dataclass, field
 
+from dovetail.model.expressions.values import ExpressionError
 from dovetail.model.objects.pod_rules import is_terminal
 from dovetail.model.scheduling.devices import Allocation, Device, DeviceId
-from dovetail.placement.devices.expression_values import ExpressionError
 from dovetail.placement.devices.inventory import DeviceInventory, Stock, TypeGroup
 from dovetail.placement.devices.needs import ClaimNeed, DeviceNeeds
 from dovetail.placement.devices.search import Looks, Search

@@ -3,8 +3,9 @@
 from collections.abc import Mapping
 from typing import Final
 
+from dovetail.model.expressions.functions import Quantity, semver
+from dovetail.model.expressions.values import Domains, ExpressionError
 from dovetail.model.scheduling.devices import Attribute, Device, Version
-from dovetail.placement.devices.expression_values import Domains, ExpressionError, Quantity, semver
 from dovetail.placement.devices.needs import JudgedRequest
 
 MOST_KNOWN: Final = 100_000  # each takes some 200 bytes; one more, and all are asked again
@@ -37,12 +38,12 @@ class Matcher:
         seen = self._view(device)
         try:
             for selector in request.selectors:
-                found = selector(seen)
+                found = selector.value(seen)
                 if not isinstance(found, bool):
                     return f"device {device.id.name}: a selector is neither true nor false"
                 if not found:
                     return False
-        except (ExpressionError, RecursionError) as error:
+        except ExpressionError as error:
             return f"device {device.id.name}: {error}"
         return True
 
@@ -56,7 +57,7 @@ class Matcher:
                 "capacity": _by_domain({name: Quantity(amount) for name, amount in device.capacity.items()}),
                 "allowMultipleAllocations": False,
             }
-            known = self._seen[id(device)] = (device, view)
+            known = self._seen[id(device)] = (device, {"device": view})
         return known[1]
 
 

@@ -9,11 +9,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from dovetail.model.expressions.evaluation import ReadExpression, read_expression
+from dovetail.model.expressions.values import ExpressionError
 from dovetail.model.pods import DeviceClaimUse, Pod
 from dovetail.model.scheduling.devices import ClaimSpec, DeviceClass, DeviceRequest, MatchConstraint, ResourceClaim
 from dovetail.model.snapshot import Snapshot
-from dovetail.placement.devices.expression_values import ExpressionError
-from dovetail.placement.devices.expressions import Evaluation, read_expression
 
 MOST_DEVICES: Final = 32  # of one claim, the API's own limit
 _PER_LOOK: Final = 50  # characters of selectors that take as long as a look at a device
@@ -25,7 +25,7 @@ class JudgedRequest:
     """A request with its selectors ready to be evaluated."""
 
     source: DeviceRequest
-    selectors: tuple[Evaluation, ...]
+    selectors: tuple[ReadExpression, ...]
     cost: int = 1  # of a device that they are evaluated for, in looks
 
     @property
@@ -127,11 +127,11 @@ def _request(claim: str, request: DeviceRequest, classes: Mapping[str, DeviceCla
     of_class = classes.get(request.device_class)
     if of_class is None:
         raise _FaultyClaimError(f"{where}: DeviceClass {request.device_class} does not exist")
-    selectors: list[Evaluation] = []
+    selectors: list[ReadExpression] = []
     for source, texts in ((f"DeviceClass {of_class.name}", of_class.selectors), (where, request.selectors)):
         for number, text in enumerate(texts):
             try:
-                selectors.append(read_expression(text))
+                selectors.append(read_expression(text, ("device",)))
             except ExpressionError as error:
                 raise _FaultyClaimError(f"{source}, selectors[{number}]: {error}") from None
     length = sum(map(len, (*of_class.selectors, *request.selectors)))

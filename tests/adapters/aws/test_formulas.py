@@ -7,9 +7,8 @@ import pytest
 import yaml
 
 from dovetail.adapters.aws.calls import Calls
-from dovetail.adapters.aws.kubelet.formula_language import read_formula
-from dovetail.adapters.aws.kubelet.formula_values import FormulaError
-from dovetail.adapters.aws.kubelet.formulas import FormulaInputs, resolved, without_formulas
+from dovetail.adapters.aws.kubelet.formulas import FormulaInputs, read_formula, resolved, result, without_formulas
+from dovetail.model.expressions.values import ExpressionError
 from testbed.cloud.server import CloudServer
 from testing.aws_worlds import ClassStore, a_claim, amd64, on_demand, one_of, open_adapter
 from tests.adapters.aws.conftest import Stage
@@ -37,7 +36,7 @@ FACTS = M5_XLARGE.variables(58)
     ],
 )
 def test_a_formula_has_the_value_that_cel_gives_it(text: str, value: int) -> None:
-    assert read_formula(text).result(FACTS) == value
+    assert result(read_formula(text), FACTS) == value
 
 
 @pytest.mark.parametrize(
@@ -59,7 +58,7 @@ def test_a_formula_has_the_value_that_cel_gives_it(text: str, value: int) -> Non
     ],
 )
 def test_what_is_no_formula_is_refused_when_it_is_read(text: str) -> None:
-    with pytest.raises(FormulaError):
+    with pytest.raises(ExpressionError):
         read_formula(text)
 
 
@@ -67,8 +66,8 @@ def test_what_is_no_formula_is_refused_when_it_is_read(text: str) -> None:
 def test_a_formula_without_a_result_is_refused_when_it_is_evaluated(text: str) -> None:
     formula = read_formula(text)
 
-    with pytest.raises(FormulaError):
-        formula.result(FACTS)
+    with pytest.raises(ExpressionError):
+        result(formula, FACTS)
 
 
 def test_results_get_the_unit_of_their_resource_and_are_rounded_up_to_its_step() -> None:
@@ -89,7 +88,7 @@ def test_results_get_the_unit_of_their_resource_and_are_rounded_up_to_its_step()
 
 @pytest.mark.parametrize("kubelet", [{"maxPods": "vcpus - 5"}, {"kubeReserved": {"cpu": "-1 * vcpus"}}])
 def test_a_result_below_zero_is_an_error_that_names_field_and_type(kubelet: dict[str, Any]) -> None:
-    with pytest.raises(FormulaError, match=r"(maxPods|kubeReserved\.cpu).*m5\.xlarge"):
+    with pytest.raises(ExpressionError, match=r"(maxPods|kubeReserved\.cpu).*m5\.xlarge"):
         resolved(kubelet, M5_XLARGE)
 
 

@@ -12,11 +12,11 @@ from typing import Any, Final
 
 from dovetail.adapters.aws import names
 from dovetail.adapters.aws.instance_types.type_facts import TypeFacts
-from dovetail.adapters.aws.kubelet.formula_values import FormulaError
 from dovetail.adapters.aws.kubelet.formulas import FormulaInputs, formulas_in, resolved, without_formulas
 from dovetail.adapters.aws.node_class.node_class import NodeClass
 from dovetail.adapters.aws.resources.image_families import FAMILIES, Family
 from dovetail.adapters.aws.settings import AwsSettings
+from dovetail.model.expressions.values import ExpressionError
 from dovetail.model.values.json import Json
 from dovetail.model.values.resources import NANO, Resources, parse_amount, parse_quantity
 
@@ -75,7 +75,7 @@ def kubelet_for(facts: TypeFacts, node_class: NodeClass, settings: AwsSettings) 
     if settings.expressions:
         try:
             return resolved(kubelet, formula_inputs(facts, node_class, settings))
-        except FormulaError:
+        except ExpressionError:
             return without_formulas(kubelet)  # validation refuses such a class, and nothing is launched for it
     return without_formulas(kubelet)
 

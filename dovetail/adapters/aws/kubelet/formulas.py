@@ -5,16 +5,27 @@ With the feature gate closed formulas are left out, both from sizes and from use
 (AWS-40).
 """
 
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
-from dovetail.adapters.aws.kubelet.formula_language import read_formula
-from dovetail.adapters.aws.kubelet.formula_values import FormulaError
+from dovetail.model.expressions.evaluation import ReadExpression, read_expression
+from dovetail.model.expressions.types import type_of
+from dovetail.model.expressions.values import ExpressionError
 from dovetail.model.values.json import Json
 from dovetail.model.values.resources import QuantityError, parse_quantity
 
 RESERVED: Final = ("kubeReserved", "systemReserved")
+_VARIABLES: Final = {
+    "vcpus": "int",
+    "memory_mib": "int",
+    "default_enis": "int",
+    "ips_per_eni": "int",
+    "max_pods": "int",
+    "instance_type": "string",
+}
+_MOST_CHARACTERS: Final = 4096
 _MOST_PODS: Final = 2**31 - 1
 
 
@@ -38,6 +49,25 @@ class FormulaInputs:
             "ips_per_eni": self.ips_per_eni,
             "max_pods": pods,
         }
+
+
+def read_formula(text: str) -> ReadExpression:
+    """Raises ExpressionError if it cannot be understood or is not a number."""
+    if len(text) > _MOST_CHARACTERS:
+        raise ExpressionError(f"longer than {_MOST_CHARACTERS} characters")
+    formula = read_expression(text, tuple(_VARIABLES))
+    kind = type_of(formula.tree, _VARIABLES)
+    if kind not in ("int", "double"):
+        raise ExpressionError(f"{text}: gives a {kind}, not a number")
+    return formula
+
+
+def result(formula: ReadExpression, variables: Json) -> int:
+    """Its value, cut to a whole number."""
+    found = formula.value(variables)
+    if not math.isfinite(found):
+        raise ExpressionError("the result is not finite")
+    return int(found)
 
 
 class WrittenFormula(NamedTuple):
@@ -66,12 +96,12 @@ def without_formulas(kubelet: Json) -> Json:
 
 
 def resolved(kubelet: Json, inputs: FormulaInputs) -> Json:
-    """With numbers in place of formulas. FormulaError names the field that has no result for this type."""
+    """With numbers in place of formulas. ExpressionError names the field that has no result for this type."""
     found, pods = dict(kubelet), inputs.pods
     if isinstance(kubelet.get("maxPods"), str):
         pods = _result("maxPods", kubelet["maxPods"], inputs.variables(inputs.pods))
         if pods > _MOST_PODS:
-            raise FormulaError(f"maxPods: {pods} is too large")
+            raise ExpressionError(f"maxPods: {pods} is too large")
         found["maxPods"] = pods
     elif isinstance(kubelet.get("maxPods"), int):
         pods = kubelet["maxPods"]
@@ -96,11 +126,11 @@ def _amount(field: str, key: str, value: Any, variables: Json) -> Any:
 
 def _result(field: str, text: str, variables: Json) -> int:
     try:
-        number = read_formula(text).result(variables)
-    except FormulaError as error:
-        raise FormulaError(f"{field}: {error}") from None
+        number = result(read_formula(text), variables)
+    except ExpressionError as error:
+        raise ExpressionError(f"{field}: {error}") from None
     if number < 0:
-        raise FormulaError(f"{field}: {text} is {number} for {variables['instance_type']}, less than 0")
+        raise ExpressionError(f"{field}: {text} is {number} for {variables['instance_type']}, less than 0")
     return number
 
 

@@ -8,13 +8,19 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
-from dovetail.adapters.aws.kubelet.formula_language import read_formula
-from dovetail.adapters.aws.kubelet.formula_values import FormulaError
-from dovetail.adapters.aws.kubelet.formulas import FormulaInputs, WrittenFormula, formulas_in, is_quantity, resolved
+from dovetail.adapters.aws.kubelet.formulas import (
+    FormulaInputs,
+    WrittenFormula,
+    formulas_in,
+    is_quantity,
+    read_formula,
+    resolved,
+)
 from dovetail.adapters.aws.node_class.conditions import Verdict, false
 from dovetail.adapters.aws.node_class.kubelet_fields import misfits
 from dovetail.adapters.aws.node_class.node_class import NodeClass
 from dovetail.adapters.aws.resources.image_families import FAMILIES
+from dovetail.model.expressions.values import ExpressionError
 from dovetail.model.values.durations import DurationError, parse_nanoseconds
 
 # What AL2, Bottlerocket and Windows can pass on; AL2023 hands the whole object to the kubelet.
@@ -80,7 +86,7 @@ def formula_failure(node_class: NodeClass, inputs_of_types: Iterable[FormulaInpu
     for inputs in inputs_of_types:
         try:
             resolved(node_class.kubelet, inputs)
-        except FormulaError as error:
+        except ExpressionError as error:
             text = f"spec.kubelet.{error} (instance type {inputs.instance_type})"
             return false("KubeletExpressionEvaluationFailed", text)
     return None
@@ -90,7 +96,7 @@ def _misread(formulas: Iterable[WrittenFormula]) -> Iterator[str]:
     for field, text in formulas:
         try:
             read_formula(text)
-        except FormulaError as error:
+        except ExpressionError as error:
             yield f"spec.kubelet.{field}: {error}"
 
 
