@@ -85,7 +85,7 @@ class DisruptNodes:
 
     @workflow.update
     async def cancel_disruption(self, reason: str, by: str = "") -> str:
-        """Cancel before the delete: remove marks, give replacements back. `by`: who asks."""
+        """Cancel before the delete: remove marks, give replacements back. `by`: who asks. Commands of 0.1 send it."""
         self.call_off(reason, by)
         return f"cancelled while {self.phase}"
 

@@ -195,7 +195,7 @@ async def test_a_plan_that_waits_is_shown_cancelled_and_its_node_rests(stage: St
     assert (code, err) == (0, ""), (out, err)
     await stage.until(lambda: said(stage, "DisruptionCancelled"), 30, "an Event answers")
 
-    assert out.startswith(f"{node}: the plan that waited for its second look is dropped; the node rests until ")
+    assert out.startswith(f"{node}: nothing takes it now; the node rests until ")
     assert "not now (by alice)" in said(stage, "DisruptionCancelled")[0]
     assert (await state_of(stage)).held == ()
     while time.time() < due + 5.0:

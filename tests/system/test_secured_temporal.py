@@ -97,7 +97,7 @@ async def test_a_launch_a_cancelled_disruption_and_a_termination_leave_no_name_o
     client = await stage.client()
     pods, kept = names_of_pods(stage), await kept_by_the_server(client, stage.cluster)
     decoded = await _decoded(scene.reading(client), stage.cluster)
-    assert cancelled[0] == 0 and ("cancelled while" in cancelled[1] or "recorded" in cancelled[1]), cancelled
+    assert cancelled[0] == 0 and ("called off" in cancelled[1] or "recorded" in cancelled[1]), cancelled
     assert gone and len(pods) >= 1 and len(kept) > 50
     assert found_in(pods, kept) == set()
     assert found_in(pods, decoded) != set(), "the same records, decoded, name pods: the search is able to find one"

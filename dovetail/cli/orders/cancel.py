@@ -1,19 +1,14 @@
 """`dovetail cancel NODE --reason …`: call a disruption off before its claim is deleted.
 
 The NodeClaim is annotated, as a person with kubectl would do it: this takes effect at once, and needs only a
-kubeconfig. One claim, one node and one namespace are read, whatever the size of the cluster.
-
-In an embedded world, and with --local, Temporal is asked instead. If a disruption has begun, the request is sent to it
-as an update, which is answered: cancelled, or too late. If no worker answers within five seconds it is sent as a
-signal, which the server keeps until a worker is back. An unanswered update may still act later and is lost with the
-server, so this never says "not cancelled". If none has begun, or Temporal cannot be asked, the annotation is used.
+kubeconfig. One claim, one node and one namespace are read, whatever the size of the cluster. A worker answers by taking
+the annotation off; if none does within five seconds it stays, and acts when a worker is back.
 """
 
 import argparse
 import asyncio
 import time
 from collections.abc import Mapping
-from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from dovetail.answers.failures import CommandFailed
@@ -36,14 +31,8 @@ HISTORY_SECONDS: Final = 5.0  # for a worker that says what happened to a node
 
 async def cancel(given: argparse.Namespace, settings: "Settings | None") -> None:
     """Cancel the disruption of that node or NodeClaim."""
-    cluster = settings.cluster if settings is not None else ""
-    order = CancelOrder(cluster=cluster, node=given.node, reason=given.reason, wait=given.wait)
+    order = CancelOrder(node=given.node, reason=given.reason, wait=given.wait)
     async with opened_objects(given, settings) as objects:
-        if settings is not None and cluster:
-            from dovetail.cli.orders.cancel_running import by_message
-
-            await by_message(settings, objects, order, partial(_claim_or_its_end, given, objects))
-            return
         target = await checked_target(settings, objects, given)
         await _by_annotation(objects, order, await _claim_or_its_end(given, objects))
         say(target.words)

@@ -25,15 +25,9 @@ ANSWER_SECONDS: Final = 5.0  # for a worker's answer on the claim
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CancelOrder:
-    cluster: str
     node: str
     reason: str
     wait: bool
-
-    @property
-    def asked(self) -> tuple[str, str]:
-        """The reason and its author."""
-        return self.reason, person()
 
 
 def too_late(order: CancelOrder, claim: NodeClaim) -> CommandFailed:
@@ -41,18 +35,15 @@ def too_late(order: CancelOrder, claim: NodeClaim) -> CommandFailed:
     since = claim.deleting_since or time.time()
     ago = duration_text(max(0, round(time.time() - since)))
     when = f"was deleted at {format_time(since)}, {ago} ago"
-    words = f"too late: its NodeClaim {claim.name} {when}; {how_far(claim.name)}"
-    return CommandFailed(f"{order.node}: {words}")
+    return CommandFailed(f"{order.node}: too late: its NodeClaim {claim.name} {when}; {_how_far(claim.name)}")
 
 
-def how_far(name: str) -> str:
-    """Where to look next."""
+def _how_far(name: str) -> str:
     return f"`dovetail history {name}` says how far it is"
 
 
 async def annotate(objects: "ClusterObjects", order: CancelOrder, claim: NodeClaim) -> None:
-    reason, who = order.asked
-    change = MetadataChange(annotations={names.CANCEL: reason, names.CANCEL_BY: who or None})
+    change = MetadataChange(annotations={names.CANCEL: order.reason, names.CANCEL_BY: person() or None})
     if await revise_claim(objects.claims, claim, lambda _: change) is None:
         raise CommandFailed(f"{order.node}: NodeClaim {claim.name} is gone")
 
@@ -65,7 +56,7 @@ async def say_dropped(objects: "ClusterObjects", order: CancelOrder, claim: Node
             while True:
                 now = await objects.claims.read(claim.name)
                 if now is None or now.uid != claim.uid or now.deleting_since is not None:
-                    raise CommandFailed(f"{order.node}: not cancelled: it is being deleted; {how_far(claim.name)}")
+                    raise CommandFailed(f"{order.node}: not cancelled: it is being deleted; {_how_far(claim.name)}")
                 if names.CANCEL not in now.annotations:
                     break
                 await asyncio.sleep(LOOK_SECONDS)

@@ -78,7 +78,7 @@ def _question(node: str, claim: "NodeClaim", decision: "Decision") -> "HeldSince
     if claim.is_true(names.INSTANCE_TERMINATING):
         raise CommandFailed(f"{node}: too late: the instance of its NodeClaim {claim.name} ends already")
     if decision.do == "cancel" and claim.deleting_since is not None:
-        raise too_late(CancelOrder(cluster="", node=node, reason="", wait=False), claim)
+        raise too_late(CancelOrder(node=node, reason="", wait=False), claim)
     clock = clock_of(claim, began_at(claim))
     if clock is None:
         why = "nothing has held its drain for a minute, or no DisruptionPolicy of its NodePool has an escalation"
