@@ -98,7 +98,10 @@ cluster: $(STAMP) ## leave a control plane running, with a kubeconfig for kubect
 up: $(STAMP) ## start everything on real servers, print what to type and one JSON line (NAME=b for a second one, OUTPUT=none: no JSON)
 	@$(BIN)/python -m testbed.up start --name $(NAME) -o $(or $(OUTPUT),json)
 
-down: $(STAMP) ## stop what `make up` and `make cluster` started under that NAME
+node: $(STAMP) ## leave a cluster running whose nodes are real (kubelet, containerd), with our image on them: what kind gives (NODES=3, NAME=b; root on Linux)
+	@$(BIN)/python -m testbed.node start --name $(NAME) --nodes $(or $(NODES),1) -o $(or $(OUTPUT),json)
+
+down: $(STAMP) ## stop what `make up`, `make node` and `make cluster` started under that NAME
 	@$(BIN)/python -m testbed.up stop --name $(NAME)
 
 vectors: $(STAMP) ## compare with recorded results (DIR=folder; recorded AWS traffic: ONLY="case …" LANES=2 OUT=file)
@@ -143,4 +146,4 @@ $(SITE)/index.html: $(DOCS_STAMP) $(SITE_CONFIG) docs/. $(shell find docs -minde
 	@said=$$(NO_MKDOCS_2_WARNING=1 $(<D)/bin/mkdocs build --strict --config-file $(SITE_CONFIG) --site-dir $(SITE) 2>&1) \
 		|| { echo "$$said"; rm -f $@; exit 1; }
 
-.PHONY: help setup lock format lint check fast test pythons coverage demo testbed cluster up down vectors bench soak peer adopt record crds reference picture docs
+.PHONY: help setup lock format lint check fast test pythons coverage demo testbed cluster up node down vectors bench soak peer adopt record crds reference picture docs

@@ -13,7 +13,7 @@ import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from contextlib import AsyncExitStack
 from pathlib import Path
 from types import TracebackType
@@ -83,17 +83,8 @@ class PodNetwork:
             _ip(f"-n {name} link set {link} up", f"-n {name} link set lo up")
 
     async def _lead_in(self, port: int) -> None:
-        async def lead(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-            try:
-                there_reader, there_writer = await asyncio.open_connection("127.0.0.1", port)
-                await asyncio.gather(copied(reader, there_writer), copied(there_reader, writer))
-            except OSError:
-                return  # one side has gone away
-            finally:
-                writer.close()
-
-        listening = await asyncio.to_thread(_listening_in, self.pod, port)
-        server = await asyncio.start_server(lead, sock=listening)
+        listening = await asyncio.to_thread(made_in, self.pod, lambda: socket.create_server(("127.0.0.1", port)))
+        server = await asyncio.start_server(led_to(port), sock=listening)
         self._servers.callback(server.close)
 
 
@@ -102,21 +93,36 @@ def inside(network: str) -> list[str]:
     return ["nsenter", f"--net=/run/netns/{network}"]
 
 
-def _listening_in(network: str, port: int) -> socket.socket:
+def led_to(port: int) -> Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]:
+    """What serves a connection by leading it to a port of the machine's loopback."""
+
+    async def lead(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            there_reader, there_writer = await asyncio.open_connection("127.0.0.1", port)
+            await asyncio.gather(copied(reader, there_writer), copied(there_reader, writer))
+        except OSError:
+            return  # one side has gone away
+        finally:
+            writer.close()
+
+    return lead
+
+
+def made_in(network: str, make: Callable[[], socket.socket]) -> socket.socket:
     """A socket belongs to the network in which it was made, whoever holds it: a thread enters, makes it, and ends."""
     made: list[socket.socket] = []
 
-    def make() -> None:
+    def enter_and_make() -> None:
         with Path("/run/netns", network).open() as there:
             if ctypes.CDLL(None, use_errno=True).setns(there.fileno(), _NEW_NETWORK) != 0:
                 raise OSError(ctypes.get_errno(), f"the network {network} cannot be entered")
-        made.append(socket.create_server(("127.0.0.1", port)))
+        made.append(make())
 
-    thread = threading.Thread(target=make)
+    thread = threading.Thread(target=enter_and_make)
     thread.start()
     thread.join()
     if not made:
-        raise OSError(f"nothing listens on port {port} of {network}")
+        raise OSError(f"no socket could be made in the network {network}")
     return made[0]
 
 

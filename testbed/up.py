@@ -23,6 +23,7 @@ from dovetail.answers.failures import CommandFailed
 from dovetail.cli.demo.temporal_server import free_ports, start_temporal
 from dovetail.model.values.json import Json
 from testbed.cloud.server import CloudError, CloudServer
+from testbed.node.nodes import stop_nodes
 from testbed.plane import (
     ApiClient,
     ApiResponse,
@@ -314,9 +315,10 @@ async def stop(folder: Path) -> bool:
     if (folder / "cloud" / "pids.json").exists():
         CloudServer.at(folder / "cloud").stop()
         (folder / "cloud" / "pids.json").unlink()
+    nodes = await stop_nodes(folder)
     stopped = await stop_plane(folder / "plane")
     state.unlink(missing_ok=True)
-    return stopped or bool(known)
+    return stopped or nodes or bool(known)
 
 
 async def lose_database(everything: Everything) -> Everything:

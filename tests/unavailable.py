@@ -32,3 +32,8 @@ def no_container(reason: str) -> NoReturn:
 def no_browser(reason: str) -> NoReturn:
     """Skip a test of the web page, where there is no browser; its script is read by other tests all the same."""
     pytest.skip(f"no browser: {reason}")
+
+
+def no_nodes(reason: str) -> NoReturn:
+    """Skip a test on real nodes, where nobody may make namespaces, or runc and iptables are not there."""
+    pytest.skip(f"no real node can run here: {reason}")

@@ -20,7 +20,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from testbed.plane.building import SOURCES, TARGETS, Target, build_all, build_targets, recipe
+from testbed.plane.building import SOURCES, TARGETS, Target, build_targets
 from testbed.plane.unavailable import TestbedUnavailable
 
 ENVIRONMENT_VARIABLE = "DOVETAIL_TESTBED_BINARIES"
@@ -44,14 +44,14 @@ def find_binaries(say: Say) -> Binaries:
     """The programs, built if need be; TestbedUnavailable where that cannot be."""
     if named := os.environ.get(ENVIRONMENT_VARIABLE):
         return _named_by_environment(Path(named), say)
-    cached = cache_folder() / _key()
+    cached = cache_folder() / key_of(TARGETS)
     if not _missing(cached):
         say(f"control plane: binaries from the cache ({cached})")
         return Binaries(folder=cached)
 
     def build(unfinished: Path) -> None:
         say(f"control plane: no {ENVIRONMENT_VARIABLE}, nothing in the cache, so the binaries are built now")
-        build_all(unfinished, say)
+        build_targets(TARGETS, unfinished, say)
 
     built_once(cached, lambda: not _missing(cached), build)
     return Binaries(folder=cached)
@@ -95,10 +95,11 @@ def _missing(folder: Path) -> list[str]:
     return [program for program in PROGRAMS if not os.access(folder / program, os.X_OK)]
 
 
-def _key() -> str:
+def key_of(targets: tuple[Target, ...]) -> str:
     """Changes with everything that changes the result: pins, sums, our mains, the build's flags, the machine's kind."""
-    digest = hashlib.sha256(f"{platform.system()} {platform.machine()} {recipe()}".encode())
-    modules = {target.module for target in TARGETS}
+    tags = "".join(target.tags for target in targets)
+    digest = hashlib.sha256(f"{platform.system()} {platform.machine()} {targets!r}{tags}".encode())
+    modules = {target.module for target in targets}
     for source in sorted(file for module in modules for file in (SOURCES / module).rglob("*")):
         if source.name in {"go.mod", "go.sum"} or source.suffix == ".go":
             digest.update(source.relative_to(SOURCES).as_posix().encode() + b"\0" + source.read_bytes())

@@ -1,4 +1,4 @@
-"""Builds the control plane, helm and Karpenter's suites from small Go modules with pinned versions and sums.
+"""Builds the control plane, real nodes, helm and Karpenter's suites from small Go modules, pinned with their sums.
 
 A cold build takes about seven minutes on two cores, so it says how far it is; and when it fails, the one line that
 matters is taken out of the compiler's output, the rest being kept in a log.
@@ -34,6 +34,7 @@ class Target:
     also: tuple[str, ...] = ()
     # The package's tests, as a program. Not in the cache's keys: programs that were built before it was known stay.
     tests: bool = field(default=False, repr=False)
+    tags: str = field(default="", repr=False)
 
 
 # The server's version is in one package, the one in every user agent in another.
@@ -71,18 +72,26 @@ PEER = Target(
     output="regression.test", module="peer", package="sigs.k8s.io/karpenter/test/suites/regression", tests=True
 )
 
+# A real node: what Kubernetes, containerd and CNI are there, names of Services, and what runs in containers.
+_CONTAINERD = "github.com/containerd/containerd/v2/cmd/"
+_CNI = "github.com/containernetworking/plugins/plugins/"
+NODE = (
+    Target(output="pause", module="containers", package="./pause"),
+    Target(output="web", module="containers", package="./web"),
+    *(
+        Target(output=package.rpartition("/")[2], module="cni", package=_CNI + package)
+        for package in ("main/bridge", "main/loopback", "ipam/host-local", "meta/portmap")
+    ),
+    *(
+        Target(output=name, module="containerd", package=_CONTAINERD + name, tags="no_btrfs,no_zfs,no_devmapper")
+        for name in ("containerd", "containerd-shim-runc-v2", "ctr")
+    ),
+    Target(output="kubelet", module="kubelet", package=".", link_flags=_KUBERNETES_FLAGS, also=("kube-proxy",)),
+    Target(output="coredns", module="dns", package="."),
+)
+
 ACTIONLINT = Target(output="actionlint", module="actionlint", package="github.com/rhysd/actionlint/cmd/actionlint")
 WINDOWS = Target(output="windows", module="windows", package=".")
-
-
-def recipe() -> str:
-    """The part of the build that the sources do not determine, for the cache's key."""
-    return repr(TARGETS)
-
-
-def build_all(folder: Path, say: Say) -> None:
-    """Every program of the control plane into this folder."""
-    build_targets(TARGETS, folder, say)
 
 
 def build_targets(targets: tuple[Target, ...], folder: Path, say: Say) -> None:
@@ -105,7 +114,7 @@ def _build(target: Target, toolchain: Toolchain, folder: Path, say: Say) -> None
     total = _count_packages(target, toolchain)
     # `go test` has another -v; and a failure names the file in the module cache, where it can be read.
     how = ["test", "-c", "-vet=off"] if target.tests else ["build", "-v", "-trimpath"]
-    command = [str(toolchain.command), *how, "-ldflags", target.link_flags]
+    command = [str(toolchain.command), *how, *_tags(target), "-ldflags", target.link_flags]
     command += ["-o", str(folder / target.output), target.package]
     begun = said = time.monotonic()
     lines: list[str] = []
@@ -129,8 +138,9 @@ def _build(target: Target, toolchain: Toolchain, folder: Path, say: Say) -> None
 
 def _count_packages(target: Target, toolchain: Toolchain) -> int:
     """Also what fetches the modules, so that a machine without the module proxy learns of it before compiling."""
+    asked = ["list", "-deps", f"-test={str(target.tests).lower()}", *_tags(target), target.package]
     listed = subprocess.run(
-        [str(toolchain.command), "list", "-deps", f"-test={str(target.tests).lower()}", target.package],
+        [str(toolchain.command), *asked],
         cwd=SOURCES / target.module,
         env=toolchain.environment(),
         capture_output=True,
@@ -140,6 +150,10 @@ def _count_packages(target: Target, toolchain: Toolchain) -> int:
     if listed.returncode != 0:
         raise _failed(target, listed.stderr.splitlines(), None)
     return len(listed.stdout.splitlines())
+
+
+def _tags(target: Target) -> list[str]:
+    return ["-tags", target.tags] if target.tags else []
 
 
 def _failed(target: Target, lines: list[str], folder: Path | None) -> TestbedUnavailable:

@@ -59,10 +59,10 @@ class Authority:
         """The identity of a user in these groups."""
         return self._sign(_name(user, groups), ExtendedKeyUsageOID.CLIENT_AUTH, ())
 
-    def server(self) -> KeyPair:
-        """What the API server shows to its callers on loopback."""
+    def server(self, *addresses: str) -> KeyPair:
+        """What the API server shows to its callers, on loopback and at these addresses."""
         names: list[x509.GeneralName] = [x509.DNSName(name) for name in SERVING_NAMES]
-        names.append(x509.IPAddress(ipaddress.ip_address("127.0.0.1")))
+        names += [x509.IPAddress(ipaddress.ip_address(each)) for each in ("127.0.0.1", *addresses)]
         return self._sign(_name("kube-apiserver", ()), ExtendedKeyUsageOID.SERVER_AUTH, names)
 
     def _sign(

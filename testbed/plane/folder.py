@@ -12,7 +12,7 @@ from pathlib import Path
 
 from testbed.plane.certificates import Authority, service_account_key
 from testbed.plane.kubeconfig import write_kubeconfig
-from testbed.plane.parts import Site, egress_configuration, scheduler_configuration
+from testbed.plane.parts import API_SERVICE, Site, egress_configuration, scheduler_configuration
 from testbed.plane.processes import ProcessIdentity
 from testbed.plane.state import PlaneState
 
@@ -28,7 +28,7 @@ def prepare(site: Site) -> None:
     """Everything that the parts read at their start."""
     _clear(site.folder)
     (site.folder / "logs").mkdir(parents=True)
-    _write_pki(site.pki)
+    _write_pki(site)
     for user, groups in IDENTITIES.items():
         write_kubeconfig(site.kubeconfig(user), site.server, site.pki, user, groups)
     (site.folder / "scheduler.json").write_text(json.dumps(scheduler_configuration(site), indent=1))
@@ -50,10 +50,14 @@ def describe(site: Site, owner: ProcessIdentity | None) -> PlaneState:
     )
 
 
-def _write_pki(folder: Path) -> None:
+def _write_pki(site: Site) -> None:
+    folder, inside = site.pki, site.settings.led_in_at
     folder.mkdir(mode=0o700)
     authority = Authority.create()
-    for name, pair in (("ca", authority.pair), ("server", authority.server())):
+    server = authority.server(*((inside, API_SERVICE) if inside else ()))
+    # What the API server shows to kubelets; written where there are none too.
+    kubelets = authority.client("kube-apiserver", ("system:masters",))
+    for name, pair in (("ca", authority.pair), ("server", server), ("kubelets", kubelets)):
         (folder / f"{name}.crt").write_bytes(pair.certificate)
         (folder / f"{name}.key").write_bytes(pair.key)
     (folder / "service-account.key").write_bytes(service_account_key())

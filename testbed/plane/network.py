@@ -15,6 +15,7 @@ from types import TracebackType
 from typing import Final, Self
 
 CHUNK: Final = 65536
+Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
 
 class ClusterNetwork:
@@ -40,17 +41,22 @@ class ClusterNetwork:
         try:
             head = await reader.readuntil(b"\r\n\r\n")
             method, target, _ = head.split(b"\r\n", 1)[0].decode().split(" ")
-            port = self._leads.get(target) if method == "CONNECT" else None
-            if port is None:
+            there = await self._dial(target) if method == "CONNECT" else None
+            if there is None:
                 writer.write(b"HTTP/1.1 502 Bad Gateway\r\n\r\n")
                 return
-            there_reader, there_writer = await asyncio.open_connection("127.0.0.1", port)
+            there_reader, there_writer = there
             writer.write(b"HTTP/1.1 200 Connection established\r\n\r\n")
             await asyncio.gather(copied(reader, there_writer), copied(there_reader, writer))
         except (OSError, asyncio.IncompleteReadError):
             return  # one side has gone away
         finally:
             writer.close()
+
+    async def _dial(self, target: str) -> Streams | None:
+        """None where nothing has that address."""
+        port = self._leads.get(target)
+        return None if port is None else await asyncio.open_connection("127.0.0.1", port)
 
 
 async def copied(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

