@@ -41,8 +41,9 @@ SHOWN_WORDS: Final = 200
 
 
 async def cluster_checks(world: World, settings: Settings, ready: Awaitable[None]) -> tuple[Check, ...]:
+    seen = asyncio.ensure_future(ready)
     answers = await asyncio.gather(
-        _server(world), _view(world, settings, ready), cloud_check(world), warnings_check(world, settings)
+        _server(world), _view(world, settings, seen), cloud_check(world), warnings_check(world, settings, seen)
     )
     return tuple(check for checks in answers for check in checks)
 
@@ -269,10 +270,12 @@ async def cloud_check(world: World) -> tuple[Check, ...]:
     return (fine("cloud", f"answers; {plural(len(instances), 'instance')} of this cluster"),)
 
 
-async def warnings_check(world: World, settings: Settings) -> tuple[Check, ...]:
-    """Whether the cloud's queue of warnings can be read: the step that reads it runs on while it cannot."""
+async def warnings_check(world: World, settings: Settings, seen: "asyncio.Future[None]") -> tuple[Check, ...]:
+    """Whether the cloud's queue of warnings can be read: the step that reads it runs on while it cannot. A cloud may
+    keep it in the cluster, so the view is filled first; whether it can be is another check's to say."""
     if world.interruptions is None or settings.beside_karpenter:
         return ()
+    await asyncio.wait([seen])
     try:
         async with asyncio.timeout(CLOUD_SECONDS):
             await world.interruptions.try_reading()

@@ -495,7 +495,8 @@ async def test_a_queue_that_cannot_be_read_is_listed_alerted_and_named_by_doctor
 
     lines, samples = watch.troubles(), {(each.name, each.labels): each.value for each in watch.samples()}
     world: Any = SimpleNamespace(interruptions=queue_of_bed)
-    checks = await warnings_check(world, Settings(cluster="c"))
+    seen = asyncio.ensure_future(asyncio.sleep(0))
+    checks = await warnings_check(world, Settings(cluster="c"), seen)
     running.cancel()
     await asyncio.gather(running, return_exceptions=True)
 

@@ -1,5 +1,6 @@
 """What is the cloud kwok's own beside the contracts of its ports: booting, ending, announcing, and whose Node it is."""
 
+import asyncio
 from dataclasses import dataclass, field, replace
 from types import SimpleNamespace
 from typing import Any, cast
@@ -10,14 +11,17 @@ from dovetail.adapters.kwok import names as own
 from dovetail.adapters.kwok.annotated_nodes import AnnotatedNodes
 from dovetail.adapters.kwok.interruptions import SPOT_SECONDS, KwokInterruptions
 from dovetail.adapters.kwok.upkeep import KwokUpkeep
+from dovetail.answers.doctor.cluster import warnings_check
 from dovetail.messages.interruptions import Warned
 from dovetail.model import names
 from dovetail.model.nodes import NodeClaim, NodeClassRef
 from dovetail.model.pods import Expression
 from dovetail.model.scheduling.taints import Taint
 from dovetail.ports.cloud import Instance, LaunchRefused, Prepared
-from dovetail.ports.failures import Refused
+from dovetail.ports.failures import NotSeenYet, Refused
 from dovetail.ports.view import ClusterView
+from dovetail.settings.settings import Settings
+from dovetail.wiring.world import World
 from testing.kwok_worlds import KwokParts, StoredNodes
 
 CLAIM = NodeClaim(
@@ -239,3 +243,23 @@ async def test_all_machines_are_gone_through_only_where_a_node_says_something_ne
     [name] = parts.nodes.nodes()
     parts.nodes.annotate(name, **{own.INTERRUPT: "spot"})
     assert [node.name for node in machines.now()] == [name]
+
+
+async def test_a_doctor_who_comes_before_the_nodes_are_listed_waits_for_them_and_finds_the_warnings_readable() -> None:
+    parts = KwokParts()
+    listed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+    class Filling(View):
+        def snapshot(self, reads: Any) -> Any:
+            if not listed.done():
+                raise NotSeenYet("cluster view: Node: not listed yet")
+            return super().snapshot(reads)
+
+    view = cast(ClusterView, Filling(parts.nodes))
+    interruptions = KwokInterruptions(view, parts.nodes, parts.shortages, parts.clock)
+    world = cast(World, SimpleNamespace(interruptions=interruptions))
+    asyncio.get_running_loop().call_soon(listed.set_result, None)
+
+    [check] = await warnings_check(world, Settings(cluster="c"), listed)
+
+    assert (check.verdict, check.found) == ("holds", "the cloud's queue can be read")
