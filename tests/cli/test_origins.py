@@ -24,3 +24,19 @@ async def test_a_node_says_for_which_pods_it_was_made_and_which_are_still_there(
     assert found[0].text == "claim-n1 was made for 3 pods; still there: default/web-1, default/web-2"
     assert found[0].disruption("demo") == "demo/disrupt/p1"
     assert found[1].text == "claim-n2 was made without a pod that waited"
+
+
+async def test_a_node_whose_pods_were_evicted_elsewhere_says_that_they_come_back_under_other_names(
+    tmp_path: Path,
+) -> None:
+    pods = [a_bound_pod(f"web-{number}", "n1") for number in (3, 4)]
+    world = a_world(tmp_path, a_ready_pool(), *a_managed_node("n1"), *pods)
+    said = {names.PLAN: "p1/0", names.PLANNED_PODS: "evicted-1,evicted-2,evicted-3"}
+    world.patch("NodeClaim", "claim-n1", {"metadata": {"annotations": said}})
+
+    [found] = origins_of((await looked(world)).snapshot, ["claim-n1"])
+
+    assert found.text == (
+        "claim-n1 was made for 3 pods; none of them is there: evicted ones come back under other names"
+        " (now there: 2 other pods)"
+    )

@@ -16,7 +16,7 @@ from temporalio.service import RPCError
 from dovetail.answers.doctor.findings import Check, failed, fine, skipped, warned
 from dovetail.answers.doctor.identity import NO_CLUSTER, ClusterSeen, identity_check
 from dovetail.answers.doctor.singletons import LifeSigns, decoded_or_none, life_signs, singleton_check
-from dovetail.answers.wording import duration_text, plural
+from dovetail.answers.wording import duration_text, plural, shown
 from dovetail.connection.codec import NamedCodec
 from dovetail.connection.configuration import is_encrypted, is_local, link_words
 from dovetail.connection.pollers import POLLED_SECONDS, QUEUES, TYPE_ACTIVITY, TYPE_WORKFLOW, pollers_of
@@ -137,7 +137,7 @@ async def _workers(client: Client, cluster: str, queue: str, signs: Awaitable[Li
         if dead:
             found = f"{shown_workers(polling[0])} polled within {POLLED_SECONDS:.0f} s, but {dead}"
             return failed(name, found, "see its log, and whether it still runs; start a worker")
-        return fine(name, shown_workers(polling[0]))
+        return fine(name, f"{shown_workers(polling[0])} polled within {POLLED_SECONDS:.0f} s")
     role = "plan" if queue == "plan" else "control"
     missing = "steps" if not polling[0] else "workflows"
     found = f"no worker polls {task_queue(cluster, queue)} for {missing}"
@@ -163,7 +163,7 @@ def _why_dead(queue: str, signs: LifeSigns) -> str:
 
 
 def shown_workers(pollers: list[str]) -> str:
-    return f"{plural(len(pollers), 'worker')}: {', '.join(pollers[:3])}"
+    return f"{plural(len(pollers), 'worker')}: {shown(pollers, 3)}"
 
 
 async def _planning(client: Client, cluster: str) -> Check:

@@ -84,12 +84,13 @@ def _pairs(client: Client, step: Step) -> Iterator[tuple[str, tuple[str, ...]]]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Origin:
-    """What one claim was made for. `pods`: how many; `here`: those still on its node."""
+    """What one claim was made for. `pods`: how many; `here`: those still on its node, `beside`: how many others are."""
 
     claim: str
     plan: str
     pods: int
     here: tuple[str, ...]
+    beside: int = 0
 
     def disruption(self, cluster: str) -> str:
         """The workflow that it was launched for, if it was a plan of disruption."""
@@ -99,8 +100,11 @@ class Origin:
     def text(self) -> str:
         if not self.pods:
             return f"{self.claim} was made without a pod that waited"
-        still = f"still there: {shown(self.here, 3)}" if self.here else "none of them is there any more"
-        return f"{self.claim} was made for {plural(self.pods, 'pod')}; {still}"
+        made = f"{self.claim} was made for {plural(self.pods, 'pod')}"
+        if self.here:
+            return f"{made}; still there: {shown(self.here, 3)}"
+        others = plural(self.beside, "other pod")
+        return f"{made}; none of them is there: evicted ones come back under other names (now there: {others})"
 
 
 def origins_of(snapshot: Snapshot, claims: Iterable[str]) -> tuple[Origin, ...]:
@@ -111,8 +115,10 @@ def origins_of(snapshot: Snapshot, claims: Iterable[str]) -> tuple[Origin, ...]:
         wanted = planned_pods(claim)
         pods = [snapshot.pods[uid] for uid in wanted if uid in snapshot.pods]
         here = sorted(pod.key for pod in pods if pod.node_name == claim.node_name)
+        there = sum(1 for pod in snapshot.pods.values() if claim.node_name and pod.node_name == claim.node_name)
         if claim.plan:
-            origins.append(Origin(claim=claim.name, plan=claim.plan, pods=len(wanted), here=tuple(here)))
+            beside = there - len(here)
+            origins.append(Origin(claim=claim.name, plan=claim.plan, pods=len(wanted), here=tuple(here), beside=beside))
     return tuple(origins)
 
 

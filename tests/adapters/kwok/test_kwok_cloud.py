@@ -252,7 +252,7 @@ async def test_a_doctor_who_comes_before_the_nodes_are_listed_waits_for_them_and
     class Filling(View):
         def snapshot(self, reads: Any) -> Any:
             if not listed.done():
-                raise NotSeenYet("cluster view: Node: not listed yet")
+                raise NotSeenYet("cluster view", "Node: not listed yet")
             return super().snapshot(reads)
 
     view = cast(ClusterView, Filling(parts.nodes))
