@@ -48,6 +48,7 @@ from dovetail.activities.shared.every_step.step_guard import time_of_steps
 from dovetail.activities.shared.every_step.step_health import StepHealth
 from dovetail.activities.shared.looks.flights import DecisionFollowers, Flights, NoFlights, nothing_beside
 from dovetail.activities.shared.looks.live_pauses import LivePauses
+from dovetail.activities.shared.looks.live_repairs import LiveRepairs
 from dovetail.activities.shared.looks.shared_reads import SharedReads
 from dovetail.activities.shared.looks.snapshots import Snapshots
 from dovetail.activities.shared.owner_starts import OwnerStarts
@@ -167,12 +168,9 @@ class Wiring:
             draining=DrainNode(drain, EvictionLimits(pace=self.pace, turns=turns), now),
         )
 
-    @property
-    def _reboots(self) -> bool:
-        """Whether nodes may be rebooted. The previous version could not carry out an order of that kind."""
-        return self.settings.gates["NodeRepair"] and not self.settings.keep_way_back
-
-    def _rebooting(self) -> RebootNodes:
+    @cached_property
+    def rebooting(self) -> RebootNodes:
+        """Reboots instances for repairs."""
         w = self.world
         ports = RebootPorts(
             claims=w.claims,
@@ -180,10 +178,14 @@ class Wiring:
             pods=w.pods,
             notices=w.notices,
             cloud=w.cloud,
-            catalogues=w.catalogues,
+            repairs=self.live_repairs,
         )
-        evictor = Evictor(w.pods, w.notices, self.pace, self.now)
-        return RebootNodes(ports, evictor, self.now, wanted=self._reboots)
+        return RebootNodes(ports, Evictor(w.pods, w.notices, self.pace, self.now), self.now)
+
+    @cached_property
+    def live_repairs(self) -> LiveRepairs:
+        """What is to be repaired as it is marked."""
+        return LiveRepairs(self.world.catalogues, self.now, self.settings.repairs_by_disruption)
 
     @cached_property
     def pace(self) -> EvictionPace:
@@ -245,6 +247,8 @@ class Wiring:
             places=Places(w.pools, pauses, now),
             budgets=LiveBudgets(partial(w.view.snapshot, NODES_AND_CLAIMS), w.claims, w.nodes, now),
             mover=self.mover,
+            repairs=self.live_repairs,
+            reboots=self.rebooting.begin,
         )
         join = JoinPorts(lookups=w.view, claims=w.claims, nodes=w.nodes, places=self.places)
         owners = OwnerStarts(self.settings.cluster)
@@ -265,7 +269,7 @@ class Wiring:
             LaunchInstance(known, w.cloud, w.notices, now, w.catalogues),
             marking,
             PublishNotices(w.notices, w.view),
-            self._rebooting(),
+            self.rebooting,
             TerminateInstance(known, w.cloud, now, self.departure.departing),
             *self._of_interruptions(),
         ]
@@ -337,8 +341,9 @@ class Wiring:
     @cached_property
     def repairs(self) -> RepairFinder:
         """Finds what is to be repaired, and whether it still is."""
-        w, gates = self.world, self.settings.gates
-        return RepairFinder(w.catalogues, w.notices, self.now, repairs=gates["NodeRepair"], reboots=self._reboots)
+        w, settings = self.world, self.settings
+        legacy = settings.gates["NodeRepair"] and not settings.repairs_by_disruption
+        return RepairFinder(w.catalogues, w.notices, self.now, repairs=legacy)
 
     def _finders(self) -> list[Finder]:
         """The finders of orders, beside those for owners, marks and expiry."""

@@ -78,7 +78,7 @@ class DisruptNodes:
             record = self.record(error)
             await shielded(self.undo(record))
         else:
-            record = await shielded(self.from_the_delete())
+            record = self.rebooting() if given.command.reboots else await shielded(self.from_the_delete())
             self.count(record)
         await workflow.wait_condition(workflow.all_handlers_finished)
         return record
@@ -149,6 +149,9 @@ class DisruptNodes:
         """Mark, then replacements until they are initialised. Everything here can be undone."""
         self.enter("marking")
         await self.mark()
+        if self.given.command.reboots:
+            self.committed = True
+            return
         if self.given.command.replacements:
             self.enter("launching replacements")
             claims = await self.create_replacements()
@@ -281,6 +284,11 @@ class DisruptNodes:
         )
         self.enter("done")
         return DisruptionRecord(outcome="done", reason=given.command.reason, deleted=tuple(c.name for c in claims))
+
+    def rebooting(self) -> DisruptionRecord:
+        """The Caretaker continues what the mark has begun."""
+        self.enter("rebooting")
+        return DisruptionRecord(outcome="done", reason=self.given.command.reason, message="its instance is rebooted")
 
     def count(self, record: DisruptionRecord) -> None:
         """Count the savings in its record. A replay has already counted them."""

@@ -23,6 +23,7 @@ from dovetail.messages.subjects import ClaimRef
 from dovetail.messages.workflow_types import TERMINATE_NODE
 from dovetail.messages.writes import Write, newest_of_each_kind
 from dovetail.model.names import OWNER, REGISTERED_CONDITION
+from dovetail.model.reasons.disruption_reasons import DisruptionReason
 from dovetail.model.reasons.endings import Ending
 from dovetail.notices.disruptions import disrupting
 from dovetail.ports.failures import Refused
@@ -59,12 +60,13 @@ class DeleteClaims:
         write = await claim_deletion.delete_claim(self.claims, ClaimRef(name=request.name, uid=request.uid))
         if not write.version:
             return StepOutcome(message="already gone", writes=(write,))
+        await self._bound(request.target, request.reason)
         if claim is not None and claim.uid == request.uid:
             await self.notices.publish(*disrupting(claim, self.lookups.nodes_of(claim.provider_id)))
         if request.target is None:
             return StepOutcome(message="deleting", writes=(write,))
         if is_first_attempt():
-            disrupted(request.target, request.reason)
+            disrupted(request.target, request.reason, claim)
             await self.returned.taken((request.target,), request.reason)
         await self._start(request.target)
         return StepOutcome(message="deleting", writes=(write,), owned=True)
@@ -94,11 +96,20 @@ class DeleteClaims:
         if write.version and claim is not None and claim.uid == target.claim_uid:
             await self.notices.publish(*disrupting(claim, self.lookups.nodes_of(claim.provider_id)))
         if write.version and (claim is None or claim.deleting_since is None):
-            disrupted(target, reason)
+            disrupted(target, reason, claim)
         if write.version:
+            await self._bound(target, reason)
             await self._start(target)
         keep(target.claim)
         return write
+
+    async def _bound(self, target: Target | None, reason: str) -> None:
+        """The drain of an unhealthy node lasts as long as its repair lets it, from the delete on."""
+        if target is None or target.grace is None or reason != DisruptionReason.UNHEALTHY:
+            return
+        claim = await self.claims.read(target.claim)
+        if claim is not None and claim.uid == target.claim_uid and claim.deleting_since is not None:
+            await claim_deletion.hurry(self.claims, claim, claim.deleting_since + target.grace)
 
     async def _refuse_what_stays(self, ref: ClaimRef, *, planned: bool) -> None:
         """Refuse a deletion that its workflow may not ask for. A plan deletes only what carries its own mark; a launch

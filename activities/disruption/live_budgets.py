@@ -9,10 +9,11 @@ from math import inf
 from typing import Final
 
 from dovetail.activities.shared.waits.side_by_side import side_by_side
-from dovetail.disruption.live_check import BudgetCount, claims_of_pool, is_busy
+from dovetail.disruption.live_check import BudgetCount, claims_of_pool, is_busy, is_going
 from dovetail.messages.plans import Target
 from dovetail.model.nodes import NodeClaim
 from dovetail.model.pools import NodePool
+from dovetail.model.reasons.disruption_reasons import DisruptionReason
 from dovetail.model.snapshot import Snapshot
 from dovetail.ports.objects import NodeClaims, Nodes
 
@@ -56,10 +57,13 @@ class LiveBudgets:
         self._let = {uid: until for uid, until in self._let.items() if until > now}
         going = frozenset(target.claim_uid for target in targets)
         counted = [(claim, busy) for claim, counts, busy in self._of_pool(pool.name) if counts or claim.uid in going]
+        repaired = reason == DisruptionReason.UNHEALTHY  # what is only not ready would use up its own budget
         busy = tuple(
             claim
             for claim, busy in counted
-            if (busy or claim.uid in self._let) and claim.uid not in going and claim.uid not in idle
+            if ((busy and not repaired) or is_going(claim) or claim.uid in self._let)
+            and claim.uid not in going
+            and claim.uid not in idle
         )
         return BudgetCount(pool=pool, reason=reason, nodes=len(counted), busy=busy, now=now)
 

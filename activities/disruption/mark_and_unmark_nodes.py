@@ -5,7 +5,7 @@ DisruptionReason. Once the node is tainted, it and its pods are read live: if a 
 is taken off again. Each part recognises what is already done.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Final
@@ -17,6 +17,7 @@ from dovetail.activities.disruption.places import Places, takes_places, without_
 from dovetail.activities.disruption.superseded import HELD_UP_SECONDS, SchedulerRuns
 from dovetail.activities.shared.every_step.heartbeats import keep, kept
 from dovetail.activities.shared.looks.live_pauses import LivePauses
+from dovetail.activities.shared.looks.live_repairs import LiveRepairs
 from dovetail.activities.shared.waits.side_by_side import side_by_side
 from dovetail.activities.shared.writes.announcements import announce
 from dovetail.activities.shared.writes.revisions import revise_claim, revise_node, revise_status
@@ -66,6 +67,9 @@ class MarkPorts:
     places: Places  # of rates
     budgets: LiveBudgets
     mover: Mover | NoMoves  # takes moves back
+    repairs: LiveRepairs | None = None  # None: no node is repaired
+    # Begins a reboot, and answers why not; None: no instance is rebooted.
+    reboots: Callable[[NodeClaim], Awaitable[str]] | None = None
 
 
 class MarkAndUnmarkNodes:
@@ -75,6 +79,7 @@ class MarkAndUnmarkNodes:
         self.claims, self.nodes, self.pods = ports.claims, ports.nodes, ports.pods
         self.lookups, self.pauses, self.mover, self.now = ports.lookups, ports.pauses, ports.mover, now
         self.places, self.budgets = ports.places, ports.budgets
+        self.repairs, self.reboots = ports.repairs, ports.reboots
         self._schedulers = SchedulerRuns()
 
     @activity.defn
@@ -132,9 +137,9 @@ class MarkAndUnmarkNodes:
     async def _over_budget(
         self, request: MarkRequest, saids: Mapping[str, Said], targets: Sequence[Target]
     ) -> dict[str, str]:
-        """Why budgets let no more nodes go now, by claim; what a person asks for at once waits for none."""
+        """Why budgets let no more nodes go now, by claim."""
         command, found = request.command, dict[str, str]()
-        if self._cause(command) is Cause.REQUESTED_NOW:
+        if self._asks_no_budget(command):
             return found
         for name, said in saids.items():
             ours = [target for target in targets if target.pool == name]
@@ -160,7 +165,14 @@ class MarkAndUnmarkNodes:
         hold = hold_of(said, cause, replaced=bool(command.replacements))
         if hold is not None:
             return hold.message
-        return "" if cause is Cause.REQUESTED_NOW else why_closed(said.pool, command.reason, said.now)
+        return "" if self._asks_no_budget(command) else why_closed(said.pool, command.reason, said.now)
+
+    def _asks_no_budget(self, command: DisruptionCommand) -> bool:
+        """What a person asks for at once waits for none, nor does an unhealthy node that was never initialised."""
+        if command.reason != DisruptionReason.UNHEALTHY:
+            return self._cause(command) is Cause.REQUESTED_NOW
+        nodes = [self.lookups.node(target.node) for target in command.targets]
+        return all(node is not None and node.labels.get(names.INITIALIZED) != "true" for node in nodes)
 
     async def _said(self, pool: str, request: MarkRequest) -> Said:
         """Everything that people say about the pool now, and the steps of roll-outs that the decision was based on."""
@@ -194,7 +206,10 @@ class MarkAndUnmarkNodes:
         return why_not
 
     async def _mark(self, request: MarkRequest, target: Target, marks: "_Marks") -> str | None:
-        """Owner, taint, condition, live read. Why the target cannot be marked; None where it is."""
+        """Owner, taint, condition, live read. Why the target cannot be marked; None where it is. An instance that is
+        rebooted is not marked: its reboot begins."""
+        if request.command.reboots:
+            return await self._reboot(request, target)
         owned = await self._owned(request, target)
         if isinstance(owned, str):
             return owned
@@ -212,11 +227,26 @@ class MarkAndUnmarkNodes:
         if claim is None:
             return "the NodeClaim is gone"
         marks.add(claim, node)
+        return await self._why_not_now(request.command, target, claim, node) or None
+
+    async def _why_not_now(self, command: DisruptionCommand, target: Target, claim: NodeClaim, node: Node) -> str:
+        """By the node and its pods as they are. What holds others does not hold one that is unhealthy, if its drain has
+        an end."""
+        if command.reason == DisruptionReason.UNHEALTHY:
+            if self.repairs is None or await self.repairs.fault(node, claim) is None:
+                return "the Node is not to be repaired"
+            node, claim = replace(node, annotations={}), replace(claim, termination_grace=target.grace)
         try:
             pods = await self.pods.list_on(node.name)
         except NotReadable as failure:
             return str(failure)
-        return why_not_now(claim, node, pods, target, self.now()) or None
+        return why_not_now(claim, node, pods, target, self.now())
+
+    async def _reboot(self, request: MarkRequest, target: Target) -> str:
+        claim = await self.claims.read(target.claim)
+        if claim is None or claim.uid != target.claim_uid or self.reboots is None:
+            return "the NodeClaim is gone, or no instance is rebooted here"
+        return self._why_outdated(request, claim) or await self.reboots(claim)
 
     async def _owned(self, request: MarkRequest, target: Target) -> NodeClaim | str:
         """The claim with its owner, or why it does not get one."""

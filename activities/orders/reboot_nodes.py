@@ -1,11 +1,12 @@
-"""Reboots the instance of an unhealthy node: one step that advances the reboot a little each time it is ordered.
+"""Reboots the instance of an unhealthy node: one step that advances the reboot a little each time it is ordered. It is
+begun by the step that marks, as any disruption is.
 
 The progress is stored on the NodeClaim, in Karpenter's annotations and its condition Rebooting, so a lost worker and a
 lost database are the same case: the Caretaker finds the claim and orders the next look. Pods leave first, by eviction
 only and within a time limit; pods that remain then stay through the reboot. The node's boot id, written down before the
 cloud is asked, shows whether the reboot has happened; a second call before that does no harm. A node that is ready for
-pods again has been rebooted; one that is not within twenty minutes is replaced. The order's own words are not trusted:
-the live objects decide whether the node is rebooted.
+pods again has been rebooted; one that is not within twenty minutes is replaced. The live objects decide whether the
+node is rebooted.
 """
 
 import asyncio
@@ -15,25 +16,26 @@ from typing import Final
 
 from temporalio import activity
 
+from dovetail.activities.shared.looks.live_repairs import LiveRepairs
 from dovetail.activities.shared.writes.claim_deletion import delete_because, hurry
 from dovetail.activities.shared.writes.revisions import revise_claim, revise_node, revise_status
 from dovetail.activities.termination.evictor import EvictionRequest, Evictor
 from dovetail.lifecycle.conditions import ConditionSet, conditions_of_claim
+from dovetail.lifecycle.faults import recent_reboots
 from dovetail.lifecycle.initialization import blocker
 from dovetail.lifecycle.registration import NodeChange
-from dovetail.lifecycle.repair import is_kept_from_repair, reboots_for
 from dovetail.messages.orders import RebootNode
 from dovetail.messages.outcomes import StepOutcome
 from dovetail.messages.writes import claim_write
 from dovetail.model import names
 from dovetail.model.nodes import Condition, Node, NodeClaim
+from dovetail.model.reasons.disruption_reasons import DisruptionReason
 from dovetail.model.reasons.endings import Ending
 from dovetail.model.scheduling.taints import Taint
 from dovetail.model.values.durations import parse_seconds
 from dovetail.model.values.time import format_time, time_or_none
 from dovetail.notices.claims import reboot_failed, reboot_observed
-from dovetail.ports.cloud import Catalogues, Cloud
-from dovetail.ports.failures import Refused
+from dovetail.ports.cloud import Cloud
 from dovetail.ports.objects import ClaimStatus, MetadataChange, NodeClaims, Nodes, Notices, Pods
 from dovetail.telemetry.metrics.karpenters.lifecycle import disrupted, rebooted
 from dovetail.termination.evictions import plan_evictions
@@ -58,54 +60,55 @@ class RebootPorts:
     pods: Pods
     notices: Notices
     cloud: Cloud
-    catalogues: Catalogues
+    repairs: LiveRepairs
 
 
 class RebootNodes:
-    """The step. `wanted`: whether reboots may begin at all."""
+    """The step, and how a reboot begins."""
 
     def __init__(
         self,
         ports: RebootPorts,
         evictor: Evictor,
         now: Callable[[], float],
-        *,
-        wanted: bool,
         pause: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
-        self.ports, self.evictor, self.now, self.wanted, self.pause = ports, evictor, now, wanted, pause
+        self.ports, self.evictor, self.now, self.pause = ports, evictor, now, pause
 
     @activity.defn
     async def reboot_node(self, order: RebootNode) -> StepOutcome:
-        """Begin the reboot, or continue it."""
+        """Continue the reboot."""
         claim = await self.ports.claims.read(order.claim.name)
         if claim is None or claim.uid != order.claim.uid or claim.deleting_since is not None:
             return StepOutcome(message="already gone, or being deleted")
-        nodes = await self.ports.nodes.list_by_provider_id(claim.provider_id) if claim.provider_id else ()
         if not claim.is_rebooting:
-            if len(nodes) != 1:
-                return StepOutcome(message="it has no node of its own")
-            begun = await self._begin(claim, nodes[0])
-            if begun is None:
-                return StepOutcome(message="there is nothing that a reboot would clear")
-            claim = begun
-        return await self._go_on(claim, nodes[0] if len(nodes) == 1 else None)
+            return StepOutcome(message="its instance is not being rebooted")
+        node = await self._node(claim)
+        return await self._go_on(claim, node)
 
-    async def _begin(self, claim: NodeClaim, node: Node) -> NodeClaim | None:
-        """Write the condition first: if nothing comes after it, the next order begins again."""
-        if not self.wanted:
-            raise Refused(
-                f"NodeClaim/{claim.name}",
-                "nothing is repaired here by a reboot: the gate NodeRepair is closed, or DOVETAIL_KEEP_WAY_BACK set",
-            )
-        why = reboots_for(node, claim, await self.ports.catalogues.repair_policies(), self.now())
-        if why is None or is_kept_from_repair(node, claim):
-            return None
+    async def begin(self, claim: NodeClaim) -> str:
+        """Begin it; answers why not. The condition comes first: if nothing comes after it, it is begun again."""
+        if claim.is_rebooting:
+            return ""
+        node = await self._node(claim)
+        fault = await self.ports.repairs.fault(node, claim) if node is not None else None
+        if fault is None or not fault.reboots or claim.deleting_since is not None:
+            return "there is nothing that a reboot would clear"
+        why, now = fault.condition, self.now()
         said = await self._say(claim, "True", REQUESTED, f"rebooting for {why.type}/{why.reason}")
-        if said is None:
-            return None
-        grace = GRACE_SECONDS if claim.termination_grace is None else min(claim.termination_grace, GRACE_SECONDS)
-        return await self._annotate(said, {names.REBOOT_GRACE: f"{int(grace)}s"})
+        bound = fault.bound(claim)
+        begun = [*recent_reboots(claim, now), now]
+        notes: dict[str, str | None] = {
+            names.REBOOT_GRACE: f"{int(GRACE_SECONDS if bound is None else min(bound, GRACE_SECONDS))}s",
+            names.REBOOTS: " ".join(format_time(moment) for moment in begun),
+        }
+        noted = await self._annotate(said, notes) if said is not None else None
+        return "" if noted is not None else "the NodeClaim is gone"
+
+    async def _node(self, claim: NodeClaim) -> Node | None:
+        """The only node of its own."""
+        nodes = await self.ports.nodes.list_by_provider_id(claim.provider_id) if claim.provider_id else ()
+        return nodes[0] if len(nodes) == 1 else None
 
     async def _go_on(self, claim: NodeClaim, node: Node | None) -> StepOutcome:
         condition = claim.condition(names.REBOOTING)
@@ -170,9 +173,9 @@ class RebootNodes:
         return StepOutcome(message="waiting for the node to come up")
 
     async def _give_up(self, claim: NodeClaim, why: str, result: str) -> StepOutcome:
-        """Have the node replaced; its pods are waited for no longer than those of any broken node (GCR-15)."""
+        """Have the node replaced; its pods have as long as they had before the reboot."""
         write = await delete_because(self.ports.claims, claim, Ending.REPAIRED, f"rebooted in vain: {why}")
-        hurried = await hurry(self.ports.claims, claim, self.now())
+        hurried = await hurry(self.ports.claims, claim, self.now() + _grace_of(claim))
         await self.ports.notices.publish(reboot_failed(claim, why))
         rebooted(result)
         disrupted(claim, "unhealthy")
@@ -205,11 +208,17 @@ class RebootNodes:
         return await revise_claim(self.ports.claims, claim, lambda _: change)
 
     async def _say(self, claim: NodeClaim, status: str, reason: str, message: str) -> NodeClaim | None:
-        wanted = Condition(type=names.REBOOTING, status=status, reason=reason, message=message, changed=self.now())
+        now = self.now()
+        wanted = Condition(type=names.REBOOTING, status=status, reason=reason, message=message, changed=now)
+
+        why = DisruptionReason.UNHEALTHY.value
 
         def change_of(found: NodeClaim) -> ClaimStatus:
             conditions: ConditionSet = conditions_of_claim(found).set(wanted)
-            return ClaimStatus(conditions=conditions.conditions)
+            if status == "True":
+                because = Condition(type=names.DISRUPTION_REASON, status="True", reason=why, message=why, changed=now)
+                return ClaimStatus(conditions=conditions.set(because).conditions)
+            return ClaimStatus(conditions=conditions.clear(names.DISRUPTION_REASON).conditions)
 
         return await revise_status(self.ports.claims, claim, change_of)
 

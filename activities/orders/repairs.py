@@ -1,4 +1,5 @@
-"""Which nodes to repair, and which are held back because too many are unhealthy.
+"""Which nodes to repair as until 1.14, and which are held back because too many are unhealthy; where repair is a
+disruption, nothing but reboots that have begun.
 
 The cloud defines what counts as unhealthy; a cloud that names no policy repairs nothing. A notice is published for each
 node that is held back, at most every 15 minutes (EVT-12). A reboot that has begun is continued even when nothing is to
@@ -28,12 +29,11 @@ class RepairFinder:
         now: Callable[[], float],
         *,
         repairs: bool,
-        reboots: bool,
     ) -> None:
         self.catalogues = catalogues
         self.notices = notices
         self.now = now
-        self.repairs, self.reboots = repairs, reboots
+        self.repairs = repairs
         self.any_reboots = LastAnswer(STANDING_CLAIMS, _any_reboots)
 
     async def look(self, snapshot: Snapshot) -> Look[Order]:
@@ -41,7 +41,7 @@ class RepairFinder:
         if not self.repairs and not self.any_reboots.of(snapshot):
             return Look()
         policies = await self.catalogues.repair_policies() if self.repairs else ()
-        found = find_repairs(snapshot, policies, reboots=self.reboots)
+        found = find_repairs(snapshot, policies)
         await self.notices.publish(*[repair_blocked(snapshot.nodes[one.node], one.where) for one in found.blocked])
         again = found.next_due if found.next_due is not None else self.now() + MINUTE
         return Look(due=[*found.orders, *found.reboots], again=again)
@@ -50,7 +50,7 @@ class RepairFinder:
         """Whether the claim's node is to be replaced now."""
         policies = await self.catalogues.repair_policies() if self.repairs else ()
         nodes = snapshot.pairing.nodes_of(claim)
-        found = find_repairs(snapshot, policies, reboots=self.reboots, of=nodes)
+        found = find_repairs(snapshot, policies, of=nodes)
         return any(order.claim.uid == claim.uid for order in found.orders)
 
 

@@ -17,6 +17,7 @@ from dovetail.disruption.methods.drift import DRIFT
 from dovetail.disruption.methods.emptiness import EMPTINESS
 from dovetail.disruption.methods.expiration import EXPIRATION
 from dovetail.disruption.methods.multi_node import MULTI
+from dovetail.disruption.methods.repair import REPAIR
 from dovetail.disruption.methods.requests import REQUESTS, waits_notice
 from dovetail.disruption.methods.single_node import SINGLE
 from dovetail.disruption.methods.static_drift import STATIC_DRIFT
@@ -38,7 +39,17 @@ from dovetail.notices.publishable import is_young
 
 # The order of the methods (DIS-2). Three do not exist upstream: requests by people come first, because somebody waits
 # for them; expiration comes after drift; and a cheaper set, for pools under the policy cost, before the others.
-METHODS: Final[tuple[Method, ...]] = (REQUESTS, EMPTINESS, STATIC_DRIFT, DRIFT, EXPIRATION, CHEAPER, MULTI, SINGLE)
+METHODS: Final[tuple[Method, ...]] = (
+    REQUESTS,
+    REPAIR,
+    EMPTINESS,
+    STATIC_DRIFT,
+    DRIFT,
+    EXPIRATION,
+    CHEAPER,
+    MULTI,
+    SINGLE,
+)
 
 EXAMPLES: Final = 3  # named per reason; `explain` names all
 

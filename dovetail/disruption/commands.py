@@ -23,6 +23,7 @@ class Command:
     replacements: tuple[Replacement, ...] = ()
     moved: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # existing node -> pods that move there
     at_once: bool = False  # waits for nothing: its pods get their nodes as they are evicted
+    reboots: bool = False  # its instance is rebooted in place
     beside: float = 0.0  # saved an hour in addition to instances, by having fewer nodes
 
     @property
@@ -30,7 +31,7 @@ class Command:
         """What is done, in upstream's words (DIS-8)."""
         if not self.candidates:
             return "no-op"
-        return "replace" if self.replacements else "delete"
+        return "reboot" if self.reboots else "replace" if self.replacements else "delete"
 
     @property
     def price(self) -> float:
@@ -39,7 +40,7 @@ class Command:
     @property
     def savings(self) -> float:
         """The estimated savings; unknown prices count as 0 (DIS-10). None if the replacement is not known yet."""
-        if self.at_once:
+        if self.at_once or self.reboots:
             return 0.0
         return self.price + self.beside - sum(r.cheapest for r in self.replacements)
 

@@ -9,6 +9,7 @@ from math import inf
 from dovetail.disruption.budgets.allowances import budget_states
 from dovetail.disruption.nodes.fleet import Fleet, Member
 from dovetail.disruption.upkeep.conditions import quiet_since
+from dovetail.lifecycle.faults import next_faults
 from dovetail.model import names
 from dovetail.model.objects.judging import Unjudged
 from dovetail.model.objects.pod_rules import is_active, protection
@@ -48,6 +49,8 @@ def _of_member(fleet: Fleet, member: Member) -> Iterator[float]:
     after = pool.disruption.consolidate_after
     if after is not None and claim.is_true(names.INITIALIZED_CONDITION):
         yield quiet_since(claim) + after
+    if member.node is not None and fleet.settings.repairs and not claim.is_rebooting:
+        yield from next_faults(member.node, claim, fleet.snapshot.repair_policies)
     if (moment := fleet.replaced_from.get(claim.name, inf)) < inf:
         yield moment
     for pod in member.pods:

@@ -164,7 +164,7 @@ def _held(round_: Round, candidate: Candidate) -> Iterator[Answer]:
     breaker."""
     for method in METHODS:
         block = round_.held(candidate, method.reason)
-        known = {c.name for c in round_.screening.candidates(method.eventual)}
+        known = {c.name for c in round_.candidates(method)}
         if block is None or candidate.name not in known:
             continue
         if round_.judging.judge(candidate.member.node, method.name, method.why_not, round_, candidate) is None:

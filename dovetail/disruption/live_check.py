@@ -21,8 +21,8 @@ from dovetail.model.snapshot import Snapshot
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BudgetCount:
-    """What a pool's budgets let go, and what is going. `busy`: the claims of nodes that are leaving or not ready,
-    without those that are asked for."""
+    """What a pool's budgets let go, and what is going. `busy`: the claims of nodes that are leaving, being rebooted or,
+    unless unhealthy ones are asked for, not ready, without those that are asked for."""
 
     pool: NodePool
     reason: str
@@ -68,15 +68,20 @@ def claims_of_pool(snapshot: Snapshot, pool: str) -> list[tuple[NodeClaim, bool,
 
 
 def _is_counted(claim: NodeClaim, node: Node | None) -> bool:
-    if node is None or claim.is_rebooting or claim.is_true(INSTANCE_TERMINATING):
+    if node is None or claim.is_true(INSTANCE_TERMINATING):
         return False
-    return node.labels.get(INITIALIZED) == "true"
+    return claim.is_rebooting or node.labels.get(INITIALIZED) == "true"
 
 
 def is_busy(claim: NodeClaim, node: Node | None) -> bool:
     """Whether its node is leaving or not ready (DIS-49)."""
     ready = node.condition(READY) if node is not None else None
-    return claim.deleting_since is not None or OWNER in claim.annotations or ready is None or ready.status != "True"
+    return is_going(claim) or ready is None or ready.status != "True"
+
+
+def is_going(claim: NodeClaim) -> bool:
+    """Whether its node is leaving, or its instance being rebooted."""
+    return claim.deleting_since is not None or OWNER in claim.annotations or claim.is_rebooting
 
 
 def why_not_now(claim: NodeClaim, node: Node, pods: Iterable[Pod], target: Target, now: float) -> str:

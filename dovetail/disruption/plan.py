@@ -100,6 +100,7 @@ def planned(
         targets=tuple(target_of(c, command.reason) for c in command.candidates),
         replacements=tuple(_proposed(made, well_known, lists) for made in command.replacements),
         destinations=tuple(sorted(command.moved)),
+        reboots=command.reboots,
         drain_first=command.at_once
         or any(c.pool.annotations.get(names.DRAIN_FIRST) == "true" for c in command.candidates),
         savings=command.promised,
@@ -128,7 +129,8 @@ def _proposed(made: Replacement, well_known: frozenset[str], lists: dict[tuple[s
 
 def target_of(candidate: Candidate, reason: DisruptionReason) -> Target:
     """One node to disrupt for that reason."""
-    node = candidate.member.node
+    node, claim = candidate.member.node, candidate.claim
+    fault = candidate.fault if reason == DisruptionReason.UNHEALTHY else None
     return Target(
         claim=candidate.claim.name,
         claim_uid=candidate.claim.uid,
@@ -140,7 +142,8 @@ def target_of(candidate: Candidate, reason: DisruptionReason) -> Target:
         capacity_type=candidate.capacity_type,
         policy=_policy_label(candidate.pool.disruption.policy, reason),
         mode=candidate.claim.termination_mode,
-        grace=candidate.claim.termination_grace,
+        grace=claim.termination_grace if fault is None else fault.bound(claim),
+        condition="" if fault is None else fault.condition.type,
     )
 
 

@@ -13,6 +13,7 @@ from dovetail.disruption.budgets.allowances import Allowance, allowances_for
 from dovetail.disruption.commands import Command, Found
 from dovetail.disruption.nodes.candidates import Block, Candidate
 from dovetail.disruption.nodes.fleet import Fleet
+from dovetail.disruption.nodes.repairable import repairable
 from dovetail.disruption.nodes.screening import Screening, not_judged, screen
 from dovetail.disruption.nodes.written_requests import is_asked_for_now
 from dovetail.disruption.settings import DisruptionSettings
@@ -112,6 +113,17 @@ class Round:
             return not_judged(found)
         return None if found is None else Block(why=found.why, message=found.message, event=None)
 
+    @cached_property
+    def repairable(self) -> tuple[Candidate, ...]:
+        """The unhealthy nodes."""
+        return repairable(self.fleet)
+
+    def candidates(self, method: "Method") -> tuple[Candidate, ...]:
+        """The nodes of the method's class."""
+        if method.reason is DisruptionReason.UNHEALTHY:
+            return self.repairable
+        return self.screening.candidates(method.eventual)
+
     def asked(self, method: "Method") -> "_Asked":
         """The candidates of the method's class to which nothing objects, and why the others are not; methods with the
         same question share the answer."""
@@ -119,7 +131,7 @@ class Round:
         if question not in self._asked:
             chosen: list[Candidate] = []
             blocks: list[tuple[Candidate, Block]] = []
-            for candidate in self.screening.candidates(method.eventual):
+            for candidate in self.candidates(method):
                 block = why_not(method, self, candidate)
                 if block is None:
                     chosen.append(candidate)

@@ -19,6 +19,7 @@ class DisruptionSettings:
     spot_to_spot: bool = False
     reserved_capacity: bool = True
     manages_deletion_costs: bool = False  # the gate PodDeletionCostManagement: pods' deletion costs are ours
+    repairs: bool = False  # the gate NodeRepair, and neither LEGACY_NODE_REPAIR nor DOVETAIL_KEEP_WAY_BACK
     min_values_policy: Literal["Strict", "BestEffort"] = "Strict"
     preference_policy: Literal["Respect", "Ignore"] = "Respect"
     default_spread: tuple[SpreadConstraint, ...] = ()

@@ -129,7 +129,8 @@ def marks(snapshot: Snapshot) -> tuple[TakeOffMark, ...]:
             continue
         owner = claim.annotations.get(names.OWNER, "")
         tainted = any(t.key == names.DISRUPTED_TAINT for n in snapshot.pairing.nodes_of(claim) for t in n.taints)
-        if owner or tainted or claim.condition(names.DISRUPTION_REASON) is not None:
+        reasoned = claim.condition(names.DISRUPTION_REASON) is not None and not claim.is_rebooting
+        if owner or tainted or reasoned:
             found.append(TakeOffMark(claim=reference(claim), owner=owner))
     return tuple(found)
 

@@ -151,7 +151,10 @@ class Target:
     capacity_type: str = ""  # this and the next two are labels of what is counted
     policy: str = ""
     mode: str = ""
-    grace: float | None = None  # the claim's termination grace period: a drain before the delete lasts no longer
+    # The claim's termination grace period, or what a repair policy leaves of it: a drain before the delete lasts no
+    # longer, nor does one after it where the node is repaired.
+    grace: float | None = None
+    condition: str = ""  # of the node, for which it is repaired
 
 
 NOBODY: Final = ""  # in the place of a namespace: nodes without pods that would have to move
@@ -170,11 +173,12 @@ class Share:
 class DisruptionCommand:
     """One DisruptNodes workflow: targets that leave together, and what must be ready before they do."""
 
-    reason: str  # Empty, Drifted, Underutilized, Expired, Requested
+    reason: str  # Empty, Drifted, Underutilized, Unhealthy, Expired, Requested
     method: str
     targets: tuple[Target, ...]
     replacements: tuple[ProposedNode, ...] = ()
     destinations: tuple[str, ...] = ()  # existing nodes that the simulation moved pods to, to be nominated
+    reboots: bool = False  # the instance is rebooted in place: nothing is marked or deleted
     drain_first: bool = False  # the pool asks for taint -> replace -> drain -> delete
     summary: str = ""  # the decision in one line, for events and for people
     savings: float = 0.0  # estimated, per hour (DIS-10)

@@ -45,6 +45,7 @@ REBOOTING_TAINT: Final = "karpenter.sh/rebooting"
 PRE_BOOT_ID: Final = "karpenter.sh/reboot-pre-boot-id"
 REBOOT_GRACE: Final = "karpenter.sh/reboot-termination-grace-period"  # as long as its instance is being rebooted
 REBOOT_ISSUED: Final = "dovetail.sh/reboot-issued"  # when the cloud took it
+REBOOTS: Final = "dovetail.sh/reboots"  # when its instance was last rebooted for a repair
 DO_NOT_REPAIR: Final = "karpenter.sh/do-not-repair"
 DISRUPTION_COST: Final = "karpenter.sh/disruption-cost"
 DISRUPTION_WINDOW: Final = "dovetail.sh/disruption-window"  # on a pod: when it may be moved

@@ -27,16 +27,15 @@ class Condition:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RepairPolicy:
-    """A node condition that makes a node unhealthy once it has had that status for that long (CLD-7).
-
-    If a reboot clears its reason, and reboots are wanted at all, the instance is rebooted first, and the node is
-    replaced only once the condition has lasted for `replaced_after`."""
+    """A node condition that makes a node unhealthy once it has had that status for that long (CLD-7)."""
 
     condition: str
     status: str
     toleration: float  # seconds
-    reboot_reasons: frozenset[str] = frozenset()
-    replaced_after: float = 0.0  # seconds
+    reason: str = ".*"  # an expression found in the condition's; empty: for the reasons that no other policy names
+    grace: float | None = None  # seconds that the drain may last; None: as its claim says
+    priority: int = 0  # the higher is repaired first
+    reboots: bool = False  # the instance is rebooted instead of replaced
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -141,6 +140,11 @@ class NodeClaim:
     @property
     def termination_mode(self) -> str:
         """How much time its pods are given to leave, as metrics name it (DIS-191, MET-2)."""
-        if self.termination_grace is None:
-            return "graceful"
-        return "forceful" if self.termination_grace <= 0 else "eventual"
+        return termination_mode(self.termination_grace)
+
+
+def termination_mode(grace: float | None) -> str:
+    """The name of that much time for pods to leave."""
+    if grace is None:
+        return "graceful"
+    return "forceful" if grace <= 0 else "eventual"

@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import Final
 
 from dovetail.model import names
-from dovetail.model.nodes import Node, NodeClaim, NodeClassRef
+from dovetail.model.nodes import Node, NodeClaim, NodeClassRef, RepairPolicy
 from dovetail.model.objects.buffers import CapacityBuffer
 from dovetail.model.objects.overlays import NodeOverlay
 from dovetail.model.objects.pairing import Pairing
@@ -84,6 +84,7 @@ class Snapshot:
     resting: Mapping[str, float] = field(default_factory=dict)  # node name -> not to be tried again before
     buffer_pods: Mapping[str, int] = field(default_factory=dict)  # node name -> virtual buffer pods on it (DIS-68)
     supported_node_classes: frozenset[tuple[str, str]] = frozenset()  # (group, kind); empty: every kind
+    repair_policies: tuple[RepairPolicy, ...] = ()  # the cloud's
     refused_pods: Mapping[str, str] = field(default_factory=dict)  # pod -> why the API server takes no claim for it
     unreadable: tuple[Unreadable, ...] = ()  # what is left out because it cannot be read
     stale: frozenset[str] = (

@@ -46,6 +46,7 @@ class SharedSettings:
     gates: Mapping[str, bool]
     best_effort_min_values: bool
     cluster_uid: str = ""  # of its namespace kube-system; empty: not known
+    legacy_repair: bool = False  # unhealthy nodes are repaired as until 1.14
     read_only: bool = False  # this process only looks: no call of the cloud that changes anything
 
 

@@ -17,8 +17,8 @@ from dovetail.model.values.brake import Brake
 
 
 class Cause(StrEnum):
-    """Why a node leaves that could stay; the first five are the reasons of disruptions. Interruption, repair and a
-    person's delete are missing: no rule of people's holds them."""
+    """Why a node leaves that could stay; the first six are the reasons of disruptions. Interruption, the repair of
+    before 1.15 and a person's delete are missing: no rule of people's holds them."""
 
     activity: Activity
     """What must not be paused for it."""
@@ -39,6 +39,7 @@ class Cause(StrEnum):
     EMPTY = (DisruptionReason.EMPTY.value, Activity.DISRUPTION, True, True)
     UNDERUTILIZED = (DisruptionReason.UNDERUTILIZED.value, Activity.DISRUPTION, True, True)
     DRIFTED = (DisruptionReason.DRIFTED.value, Activity.DISRUPTION, True, True)
+    UNHEALTHY = (DisruptionReason.UNHEALTHY.value, Activity.DISRUPTION, True, True)
     # A replacement before expiry is part of expiry.
     EXPIRED = (DisruptionReason.EXPIRED.value, Activity.EXPIRY, True, True)
     REQUESTED = (DisruptionReason.REQUESTED.value, Activity.DISRUPTION, True)

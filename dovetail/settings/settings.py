@@ -92,6 +92,7 @@ class Settings(BaseModel):
     cost_keep_places: bool = Field(True, alias="DOVETAIL_COST_KEEP_PLACES")
     min_values: Literal["Strict", "BestEffort"] = Field("Strict", alias="MIN_VALUES_POLICY")
     gates: Mapping[str, bool] = Field(default_factory=lambda: dict(GATES), alias="FEATURE_GATES")
+    legacy_repair: bool = Field(False, alias="LEGACY_NODE_REPAIR")  # as until 1.14
     ignore_devices: bool = Field(True, alias="IGNORE_DRA_REQUESTS")  # pods with resource claims get no node
     default_spread: tuple[SpreadConstraint, ...] = Field((), alias="SCHEDULER_CONFIG")
     claims_per_pod: int = Field(2, alias="DOVETAIL_CLAIMS_PER_POD", ge=0)
@@ -196,6 +197,11 @@ class Settings(BaseModel):
     @classmethod
     def _gates(cls, value: Any) -> Any:
         return gates_of(value, GATES)
+
+    @property
+    def repairs_by_disruption(self) -> bool:
+        """Whether repair is a disruption. The previous version could not carry out such a plan."""
+        return self.gates["NodeRepair"] and not self.legacy_repair and not self.keep_way_back
 
     @property
     def asked_at(self) -> int:

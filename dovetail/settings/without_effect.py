@@ -79,12 +79,6 @@ WITHOUT_EFFECT: Final[tuple[WithoutEffect, ...]] = (
         reason="logs go to standard error",
         asks_nothing=frozenset({"stderr"}),
     ),
-    WithoutEffect(
-        variable="LEGACY_NODE_REPAIR",
-        reason="repair is the legacy one in any case: an unhealthy node is deleted at once, whatever budgets say",
-        asks_nothing=frozenset({"true"}),
-        is_switch=True,
-    ),
 )
 
 GATES_WITHOUT_EFFECT: Final[Mapping[str, str]] = {

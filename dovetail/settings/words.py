@@ -32,6 +32,10 @@ WORDS: Final[dict[str, str]] = {
         "ReplicaSets that shrink give up pods on nodes first that disruption would take next (it takes the right of "
         "deletion-costs.yaml)"
     ),
+    "LEGACY_NODE_REPAIR": (
+        "`true`, with the gate NodeRepair: unhealthy nodes are deleted at once, as until Karpenter 1.14, whatever"
+        " budgets and pods say; else they are replaced first, as a disruption"
+    ),
     "IGNORE_DRA_REQUESTS": (
         "`false`: pods with resource claims are placed by their devices (docs/guides/devices.md); else they get no node"
     ),

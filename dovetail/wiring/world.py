@@ -273,6 +273,7 @@ def shared_settings(settings: Settings, cluster_uid: str = "") -> SharedSettings
         gates=settings.gates,
         best_effort_min_values=settings.min_values == "BestEffort",
         cluster_uid=cluster_uid,
+        legacy_repair=not settings.repairs_by_disruption,
         read_only=settings.beside_karpenter,
     )
 

@@ -54,6 +54,7 @@ def test_each_methods_own_answer_is_there() -> None:
     found = explain_node(a_world([a_pair("n1", "m2")], [a_pod("n1")]), SETTINGS, "n1")
     assert {a.method: a.why for a in found.methods} == {
         "requests": WhyNot.NOT_REQUESTED,
+        "repair": WhyNot.NOT_UNHEALTHY,
         "emptiness": WhyNot.NOT_EMPTY,
         "staticDrift": WhyNot.DYNAMIC_POOL,
         "drift": WhyNot.NOT_DRIFTED,

@@ -1,44 +1,37 @@
-"""GCR-19: which unhealthy nodes are rebooted before they are replaced, when, and how often."""
+"""GCR-19, GCR-20, GCR-21: what is done about a fault by the cloud's policies, when, and how often."""
 
 from dataclasses import replace
 from typing import Final
 
 import pytest
 
-from dovetail.adapters.aws.catalogues import REBOOTING_POLICIES, REPAIR_POLICIES
+from dovetail.adapters.aws.catalogues import LEGACY_POLICIES, REBOOTING_POLICIES, REPAIR_POLICIES
 from dovetail.disruption.nodes.fleet import Member
-from dovetail.lifecycle.repair import Repairs, find_repairs
+from dovetail.lifecycle.faults import NodeFault, fault_of, next_faults
+from dovetail.lifecycle.repair import find_repairs
 from dovetail.model import names
-from dovetail.model.nodes import Condition, Node, NodeClaim
+from dovetail.model.nodes import Condition, Node, NodeClaim, RepairPolicy
 from dovetail.model.objects.pod_index import NO_PODS
 from dovetail.model.scheduling.taints import Taint
 from dovetail.model.snapshot import Snapshot
+from dovetail.model.values.time import format_time
 from dovetail.placement.facts.cluster_nodes import cluster_nodes
 from tests.lifecycle.test_gated import MINUTE, NOW, a_pair, a_snapshot
 
 GPU: Final = "AcceleratedHardwareReady"
-INITIALIZED: Final = Condition(type=names.INITIALIZED_CONDITION, status="True")
 
 
 def faulty(minutes: float, reason: str = "NvidiaXID48Error", kind: str = GPU) -> Condition:
     return Condition(type=kind, status="False", reason=reason, changed=NOW - minutes * MINUTE)
 
 
-def a_faulty(condition: Condition, *others: Condition, **of_claim: object) -> tuple[NodeClaim, Node]:
-    claim, node = a_pair(1, condition)
-    return replace(claim, **{"conditions": (INITIALIZED, *others), **of_claim}), node  # type: ignore[arg-type]
+def found(*conditions: Condition, policies: tuple[RepairPolicy, ...] = REBOOTING_POLICIES, **of_claim: object) -> str:
+    claim, node = a_pair(1, *conditions)
+    return fate(fault_of(node, replace(claim, **of_claim), policies, NOW))  # type: ignore[arg-type]
 
 
-def ended(minutes: float) -> Condition:
-    return Condition(type=names.REBOOTING, status="False", reason="RebootSucceeded", changed=NOW - minutes * MINUTE)
-
-
-def found(pair: tuple[NodeClaim, Node], *, reboots: bool = True) -> Repairs:
-    return find_repairs(a_snapshot(*pair), REBOOTING_POLICIES, reboots=reboots)
-
-
-def fate(repairs: Repairs) -> str:
-    return "reboot" if repairs.reboots else "replace" if repairs.orders else "wait"
+def fate(fault: NodeFault | None) -> str:
+    return "wait" if fault is None else "reboot" if fault.reboots else "replace"
 
 
 @pytest.mark.parametrize(
@@ -46,67 +39,90 @@ def fate(repairs: Repairs) -> str:
     [
         ("NvidiaXID48Error", 9, "wait"),
         ("NvidiaXID48Error", 11, "reboot"),
-        ("NvidiaXID140Error", 11, "reboot"),
-        ("NvidiaXID48Error", 31, "replace"),  # nobody has rebooted it for half an hour
-        ("NvidiaXID79Error", 11, "replace"),
-        ("NvidiaXID480Error", 11, "replace"),
-        ("", 11, "replace"),
+        ("NvidiaXID158Error", 11, "reboot"),
+        ("NvidiaXID48Error", 300, "reboot"),
+        ("NvidiaXID64Error", 11, "replace"),
+        ("NvidiaXID13Error", 11, "wait"),
+        ("NvidiaXID13Error", 31, "replace"),
+        ("", 29, "wait"),
+        ("", 31, "replace"),
     ],
 )
-def test_a_fault_that_a_reboot_clears_has_its_instance_rebooted(reason: str, minutes: float, expected: str) -> None:
-    assert fate(found(a_faulty(faulty(minutes, reason)))) == expected
+def test_the_code_of_a_gpus_error_says_what_is_done(reason: str, minutes: float, expected: str) -> None:
+    """AWS-140: those of 1.15.2, anywhere in the reason; any other reason after half an hour."""
+    assert found(faulty(minutes, reason)) == expected
 
 
-def test_with_the_gate_closed_it_is_replaced_as_ever() -> None:
-    """The cloud then says of nothing that a reboot would clear it."""
-    pair = a_faulty(faulty(11))
-
-    assert (fate(found(pair, reboots=False)), fate(found(pair))) == ("replace", "reboot")
-    assert fate(find_repairs(a_snapshot(*pair), REPAIR_POLICIES, reboots=True)) == "replace"
+def test_with_the_gate_closed_it_is_replaced_at_the_same_time_and_the_legacy_policies_ask_no_reason() -> None:
+    assert found(faulty(11), policies=REPAIR_POLICIES) == "replace"
+    assert found(faulty(11, "NvidiaXID13Error"), policies=LEGACY_POLICIES) == "replace"
 
 
-def test_of_two_faults_the_one_that_is_due_first_counts() -> None:
-    claim, node = a_faulty(faulty(11))
-    both = replace(node, conditions=(*node.conditions, faulty(31, "x", "KernelReady")))
+def test_of_two_faults_that_are_due_the_replacement_wins_with_the_shorter_bound() -> None:
+    claim, node = a_pair(1, faulty(11), faulty(31, "x", "KernelReady"))
+    fault = fault_of(node, claim, REBOOTING_POLICIES, NOW)
 
-    assert fate(found((claim, both))) == "reboot"
-    assert fate(found((claim, replace(both, conditions=(faulty(9), both.conditions[1]))))) == "replace"
-
-
-@pytest.mark.parametrize(
-    ("last", "since", "expected"),
-    [
-        (ended(5), 11, "wait"),  # the fault outlived the reboot: it is replaced at its half hour
-        (ended(5), 31, "replace"),
-        (ended(40), 11, "replace"),  # it came again soon after one
-        (ended(80), 11, "reboot"),
-    ],
-)
-def test_a_fault_is_rebooted_once_and_not_again_within_an_hour(last: Condition, since: float, expected: str) -> None:
-    assert fate(found(a_faulty(faulty(since), last))) == expected
+    assert fault is not None
+    assert (fault.reboots, fault.condition.type, fault.grace) == (False, "KernelReady", 300.0)
+    assert found(faulty(11), faulty(29, "x", "KernelReady")) == "reboot"
+    assert fault.bound(replace(claim, termination_grace=60.0)) == 60.0
 
 
-def test_a_node_that_was_never_initialised_is_replaced() -> None:
-    pair = a_faulty(faulty(11), conditions=())
+def test_a_reason_that_no_policy_names_falls_to_the_only_one_without_an_expression() -> None:
+    policies = (
+        RepairPolicy(condition="Ready", status="False", toleration=60.0, reason="^Known$"),
+        RepairPolicy(condition="Disk", status="True", toleration=600.0, reason=""),
+    )
 
-    assert (fate(found(pair)), fate(found(a_faulty(faulty(31), conditions=())))) == ("wait", "replace")
+    def minutes(one: float, reason: str) -> str:
+        return found(faulty(one, reason, "Ready"), policies=policies)
+
+    assert (minutes(2, "Known"), minutes(2, "Other"), minutes(11, "Other")) == ("replace", "wait", "replace")
+    assert found(faulty(99, "", "Network"), policies=policies) == "wait"
 
 
-def test_do_not_repair_and_a_fleet_of_which_too_much_is_unhealthy_hold_reboots_too() -> None:
-    claim, node = a_faulty(faulty(11))
-    kept = (claim, replace(node, annotations={names.DO_NOT_REPAIR: "true"}))
-    pairs = [a_pair(number, faulty(11)) for number in range(1, 4)]
-    many = [one for a_claim, a_node in pairs for one in (replace(a_claim, conditions=(INITIALIZED,)), a_node)]
+def test_a_condition_is_no_older_than_its_node_nor_than_the_end_of_its_reboot() -> None:
+    claim, node = a_pair(1, replace(faulty(0), changed=0.0))
+    young = replace(node, created=NOW - 5 * MINUTE)
+    ended = Condition(type=names.REBOOTING, status="False", changed=NOW - 4 * MINUTE)
 
-    assert (fate(found(kept)), len(found(kept).blocked)) == ("wait", 1)
-    assert len(find_repairs(a_snapshot(*many), REBOOTING_POLICIES, reboots=True).blocked) == 3
+    assert fate(fault_of(young, claim, REBOOTING_POLICIES, NOW)) == "wait"
+    assert [*next_faults(young, claim, REBOOTING_POLICIES)] == [NOW + 5 * MINUTE]
+    rebooted = replace(claim, conditions=(*claim.conditions, ended))
+    assert [*next_faults(node, rebooted, REBOOTING_POLICIES)] == [NOW + 6 * MINUTE]
+
+
+@pytest.mark.parametrize(("hours", "expected"), [((1,), "reboot"), ((1, 23.9), "replace"), ((1, 24.1), "reboot")])
+def test_the_third_reboot_within_a_day_is_a_replacement(hours: tuple[float, ...], expected: str) -> None:
+    now = 100_000.0
+    claim, node = a_pair(1, replace(faulty(0), changed=now - 3600))
+    moments = " ".join(format_time(now - hour * 3600) for hour in hours)
+    written = replace(claim, annotations={names.REBOOTS: moments})
+
+    assert fate(fault_of(node, written, REBOOTING_POLICIES, now)) == expected
+
+
+def test_half_an_hour_of_waiting_makes_up_for_one_priority() -> None:
+    policies = (
+        RepairPolicy(condition="Low", status="False", toleration=0.0, priority=10),
+        RepairPolicy(condition="High", status="False", toleration=0.0, priority=90),
+    )
+
+    def score(kind: str, minutes: float) -> float:
+        claim, node = a_pair(1, faulty(minutes, "", kind))
+        fault = fault_of(node, claim, policies, NOW)
+        assert fault is not None
+        return fault.score
+
+    assert score("High", 0) > score("Low", 29)
+    assert score("Low", 31) > score("High", 0)
 
 
 def test_one_that_was_begun_goes_on_whatever_is_wanted_by_now_and_each_look_is_an_order_of_its_own() -> None:
-    claim, node = a_faulty(faulty(40), annotations={names.REBOOT_GRACE: "600s"})
+    claim, node = a_pair(1, faulty(40), annotations={names.REBOOT_GRACE: "600s"})
     snapshot = a_snapshot(claim, node)
 
-    now, later = (find_repairs(each, (), reboots=False) for each in (snapshot, replace(snapshot, now=NOW + 15)))
+    now, later = (find_repairs(each, ()) for each in (snapshot, replace(snapshot, now=NOW + 15)))
 
     assert (len(now.reboots), now.orders, now.next_due) == (1, (), NOW + 15)
     assert now.reboots[0].turn != later.reboots[0].turn
@@ -123,7 +139,7 @@ def test_a_node_that_is_being_rebooted_is_awaited_by_pods_and_left_alone_by_disr
         Taint(key="team", effect="NoSchedule"),
     ]
     labels = {**node.labels, names.INITIALIZED: "true", names.REGISTERED: "true"}
-    away = replace(node, labels=labels, taints=tuple(taints), allocatable={"nvidia.com/gpu": 0})
+    away: Node = replace(node, labels=labels, taints=tuple(taints), allocatable={"nvidia.com/gpu": 0})
 
     def seen(one: NodeClaim) -> tuple[list[str], int, bool]:
         snapshot: Snapshot = a_snapshot(one, away)

@@ -67,7 +67,7 @@ def test_a_command_counts_once_and_once_for_each_of_its_pools(meter: Meter) -> N
     [command] = plan.commands
 
     counting_disruption.started(command, command.targets)
-    counting_disruption.disrupted(replace(command.targets[0], pods=("u1", "u2")), command.reason)
+    counting_disruption.disrupted(replace(command.targets[0], pods=("u1", "u2")), command.reason, None)
 
     kind = {"decision": "delete", "reason": "empty", "consolidation_type": "empty"}
     assert [c[1:] for c in counted(meter, "voluntary_disruption_decisions_total")] == [(1, kind)]

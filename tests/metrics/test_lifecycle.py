@@ -281,7 +281,13 @@ def test_a_repair_counts_the_claim_its_pods_and_the_condition(meter: Meter) -> N
     assert found["pods_disruption_initiated_total"][0] == 3
     assert found["nodeclaims_unhealthy_disrupted_total"] == (
         1,
-        {"condition": "kernel_ready", "nodepool": "pool", "capacity_type": "", "image_id": "ami-1"},
+        {
+            "condition": "kernel_ready",
+            "nodepool": "pool",
+            "capacity_type": "",
+            "image_id": "ami-1",
+            "termination_mode": "graceful",
+        },
     )
 
 

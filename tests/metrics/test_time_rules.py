@@ -23,6 +23,7 @@ def test_each_reason_has_the_first_rule_that_holds_it_and_none_where_none_does()
         'dovetail_beginnings_held{rule="window",reason="Drifted",pool="a"} 1',
         *(f'dovetail_beginnings_held{{rule="rate",reason="{each}",pool="a"}} 1' for each in ("Empty", "Expired")),
         'dovetail_beginnings_held{rule="rate",reason="Underutilized",pool="a"} 1',
+        'dovetail_beginnings_held{rule="rate",reason="Unhealthy",pool="a"} 1',
         'dovetail_time_rule_not_understood{kind="DisruptionPolicy",name="p"} 0',
     }
 
@@ -32,7 +33,7 @@ def test_a_freeze_that_is_not_understood_holds_and_is_named() -> None:
 
     assert 'dovetail_time_rule_not_understood{kind="Freeze",name="f"} 1' in found
     assert 'dovetail_beginnings_held{rule="freeze",reason="Requested",pool="a"} 1' in found
-    assert len(found) == 6
+    assert len(found) == 7
 
 
 def test_a_reason_whose_windows_never_open_is_named() -> None:

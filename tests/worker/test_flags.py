@@ -117,13 +117,12 @@ def test_a_gate_of_karpenters_that_does_nothing_here_is_known_and_loud_where_it_
     }
 
 
-def test_repair_is_the_legacy_one_whether_that_is_asked_for_or_not() -> None:
-    levels = [
-        (text.partition("=")[0], level)
-        for value in ("true", "false")
-        for level, text in besides(report(LEGACY_NODE_REPAIR=value))
-    ]
-    assert levels == [("LEGACY_NODE_REPAIR", logging.INFO), ("LEGACY_NODE_REPAIR", logging.WARNING)]
+def test_repair_is_a_disruption_unless_the_way_until_1_14_is_asked_for_or_to_be_kept() -> None:
+    def of(**given: str) -> bool:
+        return read_settings({"FEATURE_GATES": "NodeRepair=true", **given}).repairs_by_disruption
+
+    assert (of(), of(LEGACY_NODE_REPAIR="true"), of(DOVETAIL_KEEP_WAY_BACK="true")) == (True, False, False)
+    assert not of(FEATURE_GATES="NodeRepair=false")
 
 
 def test_a_variable_without_effect_is_named_with_its_reason_and_loudly_where_it_asks_for_something() -> None:

@@ -132,6 +132,19 @@ async def test_an_empty_node_is_marked_deleted_and_awaited(skipping: WorkflowEnv
     assert (record.outcome, record.deleted, steps.names()) == ("done", ("claim-1",), FORWARD)
 
 
+async def test_an_instance_that_is_rebooted_is_neither_deleted_nor_undone(
+    skipping: WorkflowEnvironment, serving: Serving
+) -> None:
+    """GCR-19."""
+    steps = willing()
+    command = replace(a_command(), reason="Unhealthy", method="repair", reboots=True)
+
+    async with serving([DisruptNodes, LaunchNode], steps.of(*STEPS)) as cluster:
+        record = await result_of(await start(skipping, cluster, command))
+
+    assert (record.outcome, record.deleted, steps.names()) == ("done", (), ["mark_nodes"])
+
+
 async def test_several_nodes_are_deleted_in_one_step_and_each_gets_its_termination(
     skipping: WorkflowEnvironment, serving: Serving
 ) -> None:

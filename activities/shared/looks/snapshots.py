@@ -9,6 +9,7 @@ import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
+from dovetail.model.nodes import RepairPolicy
 from dovetail.model.objects.watched_kinds import Kinds
 from dovetail.model.places.moved_pods import passed_on
 from dovetail.model.pools import Catalogue, NodePool
@@ -57,10 +58,19 @@ async def with_catalogues(objects: Callable[[], Snapshot], catalogues: Catalogue
     ours = [p for p in pools.values() if (p.template.node_class.group, p.template.node_class.kind) in supported]
     listed = await asyncio.gather(*[_list(catalogues, pool) for pool in ours])
     by_pool = {pool.name: catalogue for pool, catalogue in zip(ours, listed, strict=True)}
+    policies = await _policies(catalogues)
     snapshot = objects()
     if snapshot.overlays:
         by_pool = dict(overlay(snapshot.overlays.values(), snapshot.pools, by_pool).catalogues)
-    return replace(snapshot, catalogues=by_pool, supported_node_classes=supported)
+    return replace(snapshot, catalogues=by_pool, supported_node_classes=supported, repair_policies=policies)
+
+
+async def _policies(catalogues: Catalogues) -> tuple[RepairPolicy, ...]:
+    """None where the cloud does not answer: what is unhealthy waits for the next look."""
+    try:
+        return await catalogues.repair_policies()
+    except Failure:
+        return ()
 
 
 async def _list(catalogues: Catalogues, pool: NodePool) -> Catalogue:

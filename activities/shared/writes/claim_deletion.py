@@ -46,24 +46,25 @@ def _without_ending(claim: NodeClaim) -> MetadataChange | None:
     return MetadataChange(annotations={ENDED_BECAUSE: None})
 
 
-async def hurry(claims: NodeClaims, claim: NodeClaim, now: float) -> NodeClaim | None:
-    """GCR-15: the deadline of a claim that is being deleted is now; one that has passed stays, a later one is replaced.
+async def hurry(claims: NodeClaims, claim: NodeClaim, until: float) -> NodeClaim | None:
+    """GCR-15: the deadline of a claim that is being deleted; an earlier one stays, a later one is replaced.
     Never before the delete: that may fail, and the node's next departure would force all of its pods."""
 
-    def deadline_now(found: NodeClaim) -> MetadataChange | None:
+    def deadline(found: NodeClaim) -> MetadataChange | None:
         written = time_or_none(found.annotations.get(TERMINATION_DEADLINE, ""))
-        if written is not None and written <= now:
+        if written is not None and written <= until:
             return None
-        return MetadataChange(annotations={TERMINATION_DEADLINE: format_time(now)})
+        return MetadataChange(annotations={TERMINATION_DEADLINE: format_time(until)})
 
-    return await revise_claim(claims, claim, deadline_now)
+    return await revise_claim(claims, claim, deadline)
 
 
 async def write_ending(claims: NodeClaims, claim: NodeClaim, ending: Ending, words: str = "") -> NodeClaim | None:
     """Write the reason, unless the claim has one: it is being deleted already, or a disruption has marked it."""
 
     def why(found: NodeClaim) -> MetadataChange | None:
-        if found.deleting_since is not None or found.is_true(DISRUPTION_REASON):
+        marked = found.is_true(DISRUPTION_REASON) and not found.is_rebooting
+        if found.deleting_since is not None or marked:
             return None
         text = ended_text(ending, words)
         return (

@@ -19,7 +19,7 @@ from dovetail.adapters.aws.catalogue.pool_overlays import PoolOverlays
 from dovetail.adapters.aws.catalogue.prices import PriceRefresh, Prices
 from dovetail.adapters.aws.catalogue.shortages import Shortages, ShortageStore
 from dovetail.adapters.aws.catalogue.zonal_shift import ZonalShift
-from dovetail.adapters.aws.catalogues import AwsCatalogues
+from dovetail.adapters.aws.catalogues import AwsCatalogues, repair_policies_of
 from dovetail.adapters.aws.cloud import AwsCloud, Parts
 from dovetail.adapters.aws.cluster import Cluster, ServerNow
 from dovetail.adapters.aws.drift import Drift
@@ -140,7 +140,7 @@ class AwsAdapter:
         return cls(
             settings=settings,
             cloud=AwsCloud(parts),
-            catalogues=AwsCatalogues(classes, offerings, drift, reboots=settings.reboots),
+            catalogues=AwsCatalogues(classes, offerings, drift, repair_policies_of(settings)),
             drift=drift,
             calls=calls,
             classes=classes,

@@ -9,32 +9,47 @@ from dovetail.adapters.aws.catalogue.offerings_cache import NoTypes, OfferingsCa
 from dovetail.adapters.aws.drift import Drift
 from dovetail.adapters.aws.meters import show_types
 from dovetail.adapters.aws.node_class.node_class import NodeClass, NodeClasses, UnreadableClass
+from dovetail.adapters.aws.settings import AwsSettings
 from dovetail.model.nodes import NodeClaim, NodeClassRef, RepairPolicy
 from dovetail.model.pools import Catalogue, NodePool
 from dovetail.ports.cloud import NodeClassState
 
 # What the node monitoring agent reports, and for how long it may stand (AWS-140).
-_HALF_AN_HOUR: Final = 1800.0
-_TOLERATIONS: Final = (
-    ("Ready", "False", _HALF_AN_HOUR),
-    ("Ready", "Unknown", _HALF_AN_HOUR),
-    ("AcceleratedHardwareReady", "False", 600.0),
-    ("StorageReady", "False", _HALF_AN_HOUR),
-    ("NetworkingReady", "False", _HALF_AN_HOUR),
-    ("KernelReady", "False", _HALF_AN_HOUR),
-    ("ContainerRuntimeReady", "False", _HALF_AN_HOUR),
+_MINUTE: Final = 60.0
+_GPU: Final = ("AcceleratedHardwareReady", "False")
+_CONDITIONS: Final = (
+    ("Ready", "False"),
+    ("Ready", "Unknown"),
+    ("StorageReady", "False"),
+    ("NetworkingReady", "False"),
+    ("KernelReady", "False"),
+    ("ContainerRuntimeReady", "False"),
 )
-REPAIR_POLICIES: Final = tuple(
-    RepairPolicy(condition=condition, status=status, toleration=seconds) for condition, status, seconds in _TOLERATIONS
+# The codes (XID) of a GPU's errors that a reboot clears, with the gate RebootForRepair; and those that end it.
+_CLEARED: Final = ".*XID(46|48|54|62|63|95|109|110|136|140|143|155|156|158).*"
+_FATAL: Final = ".*XID(64|74|79|119|120).*"
+
+
+def _policy(on: tuple[str, str], minutes: float, grace: float | None, reason: str = ".*") -> RepairPolicy:
+    bound = None if grace is None else grace * _MINUTE
+    return RepairPolicy(condition=on[0], status=on[1], toleration=minutes * _MINUTE, reason=reason, grace=bound)
+
+
+LEGACY_POLICIES: Final = (_policy(_GPU, 10, None), *[_policy(each, 30, None) for each in _CONDITIONS])
+REPAIR_POLICIES: Final = (
+    *[_policy(each, 30, 10) for each in _CONDITIONS],
+    _policy(_GPU, 10, 5, _CLEARED),
+    _policy(_GPU, 10, 5, _FATAL),
+    _policy(_GPU, 30, 10, ""),
 )
-# With the gate RebootForRepair. What a reboot clears of a GPU's errors, by their XID codes: those of EKS's table of
-# repair actions, and two that Karpenter's provider adds (decision 232).
-_CODES: Final = (13, 31, 46, 48, 63, 64, 94, 95, 140)
-_REBOOTED: Final = {"AcceleratedHardwareReady": frozenset(f"NvidiaXID{code}Error" for code in _CODES)}
-REBOOTING_POLICIES: Final = tuple(
-    replace(each, reboot_reasons=_REBOOTED.get(each.condition, frozenset()), replaced_after=_HALF_AN_HOUR)
-    for each in REPAIR_POLICIES
-)
+REBOOTING_POLICIES: Final = tuple(replace(each, reboots=each.reason == _CLEARED) for each in REPAIR_POLICIES)
+
+
+def repair_policies_of(settings: AwsSettings) -> tuple[RepairPolicy, ...]:
+    """Those of Karpenter's provider, or of its repair until 1.14."""
+    if settings.legacy_repair:
+        return LEGACY_POLICIES
+    return REBOOTING_POLICIES if settings.reboots else REPAIR_POLICIES
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,8 +63,14 @@ class _Made:
 class AwsCatalogues:
     """What could be launched, pool by pool."""
 
-    def __init__(self, classes: NodeClasses, offerings: OfferingsCache, drift: Drift, *, reboots: bool = False) -> None:
-        self._classes, self._offerings, self._drift, self._reboots = classes, offerings, drift, reboots
+    def __init__(
+        self,
+        classes: NodeClasses,
+        offerings: OfferingsCache,
+        drift: Drift,
+        policies: tuple[RepairPolicy, ...] = REPAIR_POLICIES,
+    ) -> None:
+        self._classes, self._offerings, self._drift, self._policies = classes, offerings, drift, policies
         self._made: dict[str, _Made] = {}
 
     async def catalogue(self, pool: NodePool) -> Catalogue:
@@ -82,4 +103,4 @@ class AwsCatalogues:
         return names.SUPPORTED
 
     async def repair_policies(self) -> tuple[RepairPolicy, ...]:
-        return REBOOTING_POLICIES if self._reboots else REPAIR_POLICIES
+        return self._policies

@@ -107,4 +107,5 @@ def aws_settings(given: AwsEnvironment, shared: SharedSettings) -> AwsSettings:
         best_effort_min_values=shared.best_effort_min_values,
         expressions=given.gates["NodeClassCEL"],
         reboots=given.gates["RebootForRepair"],
+        legacy_repair=shared.legacy_repair,
     )

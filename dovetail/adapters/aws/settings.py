@@ -37,6 +37,7 @@ class AwsSettings:
     best_effort_min_values: bool = False  # MIN_VALUES_POLICY=BestEffort
     expressions: bool = False  # the gate NodeClassCEL of AWS_FEATURE_GATES
     reboots: bool = False  # the gate RebootForRepair
+    legacy_repair: bool = False  # LEGACY_NODE_REPAIR: the policies until 1.14
     threads: int = 32  # calls under way at once
     read_seconds: float = 60.0  # how long an answer may take
     rates: tuple[RateLimit, ...] = (

@@ -14,8 +14,10 @@ from dovetail.model.values.json import Json
 from dovetail.model.values.resources import Resources
 from dovetail.ports.cloud import NodeClassState
 
-_REPAIR: Final = tuple(
-    RepairPolicy(condition=names.READY, status=status, toleration=600.0) for status in ("False", "Unknown")
+# A machine that does not exist loses nothing by an end without a drain. The second is a fault that is only played.
+_REPAIR: Final = (
+    *[RepairPolicy(condition=names.READY, status=each, toleration=600.0, grace=0.0) for each in ("False", "Unknown")],
+    RepairPolicy(condition="KWOKUnhealthy", status="True", toleration=30.0, grace=45.0),
 )
 
 

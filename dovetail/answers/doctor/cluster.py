@@ -12,7 +12,6 @@ from dovetail.answers.doctor.before_v1 import old_annotations_checks, old_object
 from dovetail.answers.doctor.findings import Check, failed, fine, rest_skipped, warned
 from dovetail.answers.doctor.judged import NAME, judged
 from dovetail.answers.doctor.prometheus import prometheus_check
-from dovetail.answers.look.idle_budgets import REPAIR_WORDS, idle_budgets
 from dovetail.answers.look.pause_words import pause_lines
 from dovetail.answers.look.readiness import not_ready_words, where_to_mend
 from dovetail.answers.wording import duration_text, plural, shown
@@ -228,8 +227,6 @@ async def _pool(world: World, pool: NodePool) -> Check:
     if (stop := stop_of(pool)) is not None:
         advice = f"mend the cause, then: dovetail resume --pool {pool.name}"
         return failed(name, f"launches are stopped since {stop.since}: {stop.why}", advice)
-    if idle := idle_budgets(pool):
-        return warned(name, idle, REPAIR_WORDS)
     return fine(name, f"{plural(len(catalogue.types), 'instance type')}")
 
 

@@ -36,7 +36,7 @@ from dovetail.wiring.world import recorded_view
 FORMAT: Final = "dovetail-snapshot/2"
 PIECE: Final = 500  # objects that are encoded at once
 _OF_ONE_VIEW: Final = ("changed", "stale", "pod_index")  # what is of a view, and not of the cluster
-_IN_NO_OBJECT: Final = ("catalogues", "supported_node_classes", "nominations", "disrupting")
+_IN_NO_OBJECT: Final = ("catalogues", "repair_policies", "supported_node_classes", "nominations", "disrupting")
 _SHARED: Final[Mapping[str, type]] = {"shape": PodShape, "catalogue": Catalogue}
 _SHAPES: Final[Any] = {"__all__": {"shape"}}
 

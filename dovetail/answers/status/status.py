@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 
-from dovetail.answers.look.idle_budgets import REPAIR_WORDS, idle_budgets
 from dovetail.answers.look.shortages import shortages
 from dovetail.answers.look.sources import Look
 from dovetail.answers.status.answer import Done, StatusAnswer, Totals
@@ -37,7 +36,7 @@ def status_of(look: Look) -> StatusAnswer:
         pools=pools,
         recent=tuple(Done(at=each.at, text=each.text) for each in look.recent[-MOST_RECENT:]),
         unreadable=tuple(f"{u.kind} {u.name}: {u.field}: {u.message}" for u in look.unreadable),
-        notes=(*look.notes, *_idle_budgets(snapshot), *_lacking(look)),
+        notes=(*look.notes, *_lacking(look)),
         troubles=look.troubles,
         shortages=shortages(snapshot),
         rollouts=rollouts_shown(snapshot, pools, settings),
@@ -46,12 +45,6 @@ def status_of(look: Look) -> StatusAnswer:
 
 def _scheduler(look: Look) -> str:
     return "no answer" if look.state is None else "planning"
-
-
-def _idle_budgets(snapshot: Snapshot) -> Iterator[str]:
-    for name, pool in sorted(snapshot.pools.items()):
-        if snapshot.is_ours(pool.template.node_class) and (idle := idle_budgets(pool)):
-            yield f"NodePool {name}: {idle}: {REPAIR_WORDS}"
 
 
 def _lacking(look: Look) -> Iterator[str]:

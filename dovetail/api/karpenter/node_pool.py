@@ -46,8 +46,7 @@ class Budget(ApiModel):
         ]
         | None
     ) = None
-    """The reasons for disruption that the budget limits; all if absent. Unhealthy limits nothing: repair asks no
-    budget."""
+    """The reasons for disruption that the budget limits; all if absent."""
     schedule: (
         Annotated[
             str,

@@ -22,7 +22,7 @@ TIME_OF_DAY = r"^([01][0-9]|2[0-3]):[0-5][0-9]$"
 _DAY = r"(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])"
 DATES = rf"^({_DAY}(/{_DAY})?|[0-9]{{4}}-{_DAY}(/[0-9]{{4}}-{_DAY})?)$"
 
-Reason = Literal["Empty", "Underutilized", "Drifted", "Expired", "Requested"]
+Reason = Literal["Empty", "Underutilized", "Drifted", "Unhealthy", "Expired", "Requested"]
 Day = Literal["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"]
 TimeOfDay = Annotated[str, Field(max_length=5, pattern=TIME_OF_DAY)]
 _LIST = {"x-kubernetes-list-type": "atomic"}
@@ -75,7 +75,7 @@ class PolicyWindow(ApiModel):
     """When it begins by the wall clock."""
     to: TimeOfDay = "00:00"
     """When it ends by the wall clock; where that is not after its beginning, on the next day."""
-    reasons: Annotated[tuple[Reason, ...], Field(min_length=1, max_length=5, json_schema_extra=_LIST)] | None = None
+    reasons: Annotated[tuple[Reason, ...], Field(min_length=1, max_length=6, json_schema_extra=_LIST)] | None = None
     """The reasons for which nodes leave that it is about; all where it names none."""
 
 
@@ -90,7 +90,7 @@ class PolicyRate(ApiModel):
     none."""
     per: Duration
     """The length of the period, from 1m to 168h: no such period has more, whenever it begins."""
-    reasons: Annotated[tuple[Reason, ...], Field(min_length=1, max_length=5, json_schema_extra=_LIST)] | None = None
+    reasons: Annotated[tuple[Reason, ...], Field(min_length=1, max_length=6, json_schema_extra=_LIST)] | None = None
     """The reasons for which nodes leave that it counts and holds; all where it names none."""
 
 
@@ -150,7 +150,7 @@ class PolicyEscalation(ApiModel):
     grace period; hooks and volumes are waited for unless `blockers` names HookWaits or VolumesAttached."""
     default: Literal["Wait"] = "Wait"
     """Of Ask, what happens until somebody decides: nothing, until the next step."""
-    reasons: Annotated[tuple[Reason, ...], Field(min_length=1, max_length=5, json_schema_extra=_LIST)] | None = None
+    reasons: Annotated[tuple[Reason, ...], Field(min_length=1, max_length=6, json_schema_extra=_LIST)] | None = None
     """The reasons for which nodes leave that it is about; all where it names none."""
     blockers: Annotated[tuple[Blocker, ...], Field(min_length=1, max_length=9, json_schema_extra=_LIST)] | None = None
     """What holds the drain; everything where it names nothing, but Force then leaves HookWaits, DoNotDisrupt

@@ -77,7 +77,8 @@ class _Count:
 
     nodes: int
     held: int  # only by a plan that waits
-    busy: int  # leaving or not ready
+    busy: int  # leaving, being rebooted or not ready
+    unready: int  # of these, those that are only not ready
     drained: int
 
 
@@ -87,7 +88,8 @@ def _count(fleet: Fleet, pool: str) -> _Count:
     return _Count(
         nodes=len(counted),
         held=held,
-        busy=sum(1 for m in counted if not m.is_ready or fleet.is_leaving(m)) - held,
+        busy=sum(1 for m in counted if not m.is_ready or _is_going(fleet, m)) - held,
+        unready=sum(1 for m in counted if not m.is_ready and not _is_going(fleet, m)),
         drained=sum(1 for m in counted if _is_being_drained(m, fleet.now)),
     )
 
@@ -112,6 +114,8 @@ def _judged(
 def _allowance(fleet: Fleet, pool: str, reason: DisruptionReason, ahead: bool, count: _Count) -> Allowance:
     limit = _limit(fleet, pool, reason, count.nodes)
     held, busy, drained = count.held, count.busy, count.drained
+    if reason == DisruptionReason.UNHEALTHY:
+        busy -= count.unready  # else what is to be repaired would use up its own budget
     # Only emptiness forms a line: how long another drain takes is not known.
     before = min(held, (LINE - 1) * max(0, limit.allowed - busy + drained)) if reason == DisruptionReason.EMPTY else 0
     slow = _moves_brake(fleet, pool, reason)
@@ -165,11 +169,16 @@ def budget_states(fleet: Fleet, pool: str) -> tuple[BudgetState, ...]:
 
 
 def _counts(member: Member) -> bool:
-    """Whether the pool has this node: managed, initialised, its instance not already terminated (DIS-50)."""
+    """Whether the pool has this node: managed, initialised or being rebooted, its instance not already terminated
+    (DIS-50)."""
     claim = member.claim
-    return (
-        member.managed and claim is not None and member.is_initialized and not claim.is_true(names.INSTANCE_TERMINATING)
-    )
+    if not member.managed or claim is None or claim.is_true(names.INSTANCE_TERMINATING):
+        return False
+    return member.is_initialized or claim.is_rebooting
+
+
+def _is_going(fleet: Fleet, member: Member) -> bool:
+    return fleet.is_leaving(member) or (member.claim is not None and member.claim.is_rebooting)
 
 
 def _is_being_drained(member: Member, now: float) -> bool:

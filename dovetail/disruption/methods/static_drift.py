@@ -36,8 +36,11 @@ def decide_static_drift(round_: Round, candidates: tuple[Candidate, ...]) -> Fou
     return replace_from_template(round_, in_order(round_.snapshot, by_age(candidates)), DisruptionReason.DRIFTED)
 
 
-def replace_from_template(round_: Round, ordered: Sequence[Candidate], reason: DisruptionReason) -> Found:
-    """Replace as many nodes of each pool as its allowance, replicas and limit permit (DIS-76, DIS-77)."""
+def replace_from_template(
+    round_: Round, ordered: Sequence[Candidate], reason: DisruptionReason, *, paced: bool = True
+) -> Found:
+    """Replace as many nodes of each pool as its allowance, replicas and limit permit (DIS-76, DIS-77). `paced`: whether
+    they need an allowance."""
     allowed = round_.allowances(reason)
     by_pool: dict[str, list[Candidate]] = {}
     for candidate in ordered:
@@ -47,7 +50,8 @@ def replace_from_template(round_: Round, ordered: Sequence[Candidate], reason: D
     for name in sorted(by_pool):
         found, pool = by_pool[name], by_pool[name][0].pool
         numbers = numbering_of(pool, round_.snapshot.claims.values())
-        grant, block = _grant(round_.fleet, numbers, min(allowed[name].left, len(found)))
+        want = min(allowed[name].left, len(found)) if paced else len(found)
+        grant, block = _grant(round_.fleet, numbers, want)
         claims = [numbers.name(number) for number in numbers.highest(grant)] or [""] * grant
         commands.extend(_command(c, pool, claim, reason) for c, claim in zip(found[:grant], claims, strict=True))
         if allowed[name].held:

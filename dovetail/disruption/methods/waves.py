@@ -6,6 +6,7 @@ others.
 """
 
 from collections.abc import Collection, Sequence
+from dataclasses import replace
 
 from dovetail.disruption.commands import Command, Found
 from dovetail.disruption.methods.consolidation import NO_TIME, closed_text, unplaced_text
@@ -83,25 +84,29 @@ def _one_by_one(round_: Round, ordered: Sequence[Candidate], reason: DisruptionR
         if not left.has(candidate.pool.name):
             blocks.append(out_of_budget(round_, candidate, reason))
             continue
-        closed = round_.others_closed(candidate.pool.name, reason)
-        alone = (candidate,)
-        if closed:
-            simulation = round_.simulator.wave(alone).take(candidate, closed)
-        else:
-            simulation = round_.simulator.simulate(alone, consolidating=False)
-        if simulation.candidate_leaves:
-            continue
-        if simulation.failed:
-            return Found(blocks=tuple(blocks), error=simulation.failed)
-        if simulation.unplaced:
-            blocks.append((candidate, _no_place(simulation, closed)))
-            continue
-        command = _command(round_, candidate, simulation, reason)
-        if is_too_large(round_, command):
-            blocks.append((candidate, TOO_LARGE))
-            continue
-        return Found(commands=(command,), blocks=tuple(blocks))
+        found = replace_one(round_, candidate, reason)
+        if found.commands or found.error:
+            return replace(found, blocks=tuple(blocks))
+        blocks.extend(found.blocks)
     return Found(blocks=tuple(blocks))
+
+
+def replace_one(round_: Round, candidate: Candidate, reason: DisruptionReason) -> Found:
+    """The command that replaces this node alone, or why there is none."""
+    closed = round_.others_closed(candidate.pool.name, reason)
+    alone = (candidate,)
+    if closed:
+        simulation = round_.simulator.wave(alone).take(candidate, closed)
+    else:
+        simulation = round_.simulator.simulate(alone, consolidating=False)
+    if simulation.candidate_leaves or simulation.failed:
+        return Found(error=simulation.failed)
+    if simulation.unplaced:
+        return Found(blocks=((candidate, _no_place(simulation, closed)),))
+    command = _command(round_, candidate, simulation, reason)
+    if is_too_large(round_, command):
+        return Found(blocks=((candidate, TOO_LARGE),))
+    return Found(commands=(command,))
 
 
 def _no_place(simulation: Simulation, closed: Collection[str]) -> Block:

@@ -12,6 +12,7 @@ from typing import Final
 from dovetail.disruption.nodes.costs import node_price, reschedule_cost
 from dovetail.disruption.nodes.fleet import Fleet, Member
 from dovetail.disruption.nodes.resting import read_rest
+from dovetail.lifecycle.faults import NodeFault
 from dovetail.model import names
 from dovetail.model.nodes import NodeClaim
 from dovetail.model.objects.pod_index import NodePods, asking_to_stay
@@ -45,6 +46,8 @@ class Candidate:
     pods: tuple[Pod, ...]  # the reschedulable ones
     price: float
     cost: float
+    fault: NodeFault | None = None  # for which it is repaired
+    held: Block | None = None  # the first block of its pods, where it is repaired
 
     @property
     def name(self) -> str:

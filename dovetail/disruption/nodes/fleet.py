@@ -9,9 +9,10 @@ from functools import cached_property
 
 from dovetail.disruption.nodes.promises import Promises, promises_of
 from dovetail.disruption.settings import DisruptionSettings
+from dovetail.lifecycle.faults import NodeFault, fault_of
 from dovetail.model import names
 from dovetail.model.nodes import Node, NodeClaim, NodeClassRef
-from dovetail.model.objects.judging import Judging
+from dovetail.model.objects.judging import Judging, Unjudged
 from dovetail.model.objects.pod_index import NO_PODS, NodePods, by_key
 from dovetail.model.objects.unreadable import Unreadable
 from dovetail.model.places.moved_pods import movable_pods
@@ -99,6 +100,20 @@ class Fleet:
         for name, pool in self.pools.items():
             claims = [member.claim for member in self.by_pool.get(name, ()) if member.claim is not None]
             found |= replaced_from(self.snapshot.policies, pool, claims)
+        return found
+
+    @cached_property
+    def faults(self) -> dict[str, NodeFault]:
+        """What is to be repaired now, by the names of nodes; nothing while an instance is being rebooted."""
+        found: dict[str, NodeFault] = {}
+        policies = self.snapshot.repair_policies if self.settings.repairs else ()
+        for member in self.members if policies else ():
+            node, claim = member.node, member.claim
+            if node is None or claim is None or not member.managed or claim.is_rebooting:
+                continue
+            fault = self.judging.judge(node, "repair", fault_of, node, claim, policies, self.now)
+            if fault is not None and not isinstance(fault, Unjudged):
+                found[member.name] = fault
         return found
 
     @cached_property

@@ -57,7 +57,9 @@ class PlacementSimulator:
     @cached_property
     def index(self) -> Index:
         """The compiled snapshot, in which the nodes that disruption counts as leaving are leaving."""
-        return Index(_as_placement_sees_it(self._fleet), placement_settings(self._fleet.settings), self._fleet.judging)
+        made = Index(_as_placement_sees_it(self._fleet), placement_settings(self._fleet.settings), self._fleet.judging)
+        made.emptied = frozenset(self._fleet.faults)
+        return made
 
     @cached_property
     def _options(self) -> SimulationOptions:

@@ -31,6 +31,7 @@ class DisruptionReason(StrEnum):
     EMPTY = ("Empty", "Empty", True, True)
     DRIFTED = ("Drifted", "Drifted", False, False)
     UNDERUTILIZED = ("Underutilized", "Underutilized", True, True)
+    UNHEALTHY = ("Unhealthy", "Unhealthy", False, False)
     # Ours: only where a pool asks for a replacement before expiry. It is limited as drift is.
     EXPIRED = ("Expired", "Drifted", False, False)
     # Ours: a person asks for it. It is limited as drift is.
@@ -232,6 +233,23 @@ class WhyNot(StrEnum):
         "NotDrifted",
         "it is as its NodePool and NodeClass ask",
         True,
+    )
+    NOT_UNHEALTHY = (
+        "NotToBeRepaired",
+        "nothing is wrong with it by the cloud's repair policies, or nodes are not repaired (gate NodeRepair)",
+        True,
+    )
+    KEPT_FROM_REPAIR = (
+        "DoNotRepair",
+        f"take the annotation {names.DO_NOT_REPAIR} off the Node and its NodeClaim",
+    )
+    REPAIR_UNBOUNDED = (
+        "RepairUnbounded",
+        "its pods hold it, and neither the repair policy nor a terminationGracePeriod bounds its drain",
+    )
+    TOO_MANY_UNHEALTHY = (
+        "TooManyUnhealthy",
+        "more than a fifth of its NodePool is unhealthy: more likely a fault of the network than of the nodes",
     )
     NOT_EXPIRED = (
         "NotExpired",

@@ -103,6 +103,7 @@ class Index:
         self.devices = None if settings.ignore_dra else DeviceInventory(snapshot, self.table)
         self._default_spread = DefaultSpread(snapshot, settings)
         self._facts: dict[object, ShapeFacts | None] = {}
+        self.emptied: frozenset[str] = frozenset()  # nodes whose pods all leave, whatever holds them now
         self._waiting: WaitingPods | None = None
         self._moving: dict[str, Moving] = {}
         self._nodes_of: dict[frozenset[str], int] = {}
@@ -235,7 +236,7 @@ class Index:
         if known is None:
             pods = self.on_node.get(node_name, NO_PODS)
             known = pods.kept(reschedulable)
-            if not self.pdbs.leave_alone(pods):
+            if node_name not in self.emptied and not self.pdbs.leave_alone(pods):
                 left = [pod for pod in known.pods if self.pdbs.needs_room(pod)]
                 known = known if len(left) == len(known.pods) else Moving.of(left)
             self._moving[node_name] = known

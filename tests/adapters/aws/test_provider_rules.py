@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from dovetail.adapters.aws.catalogue.shortages import ASKED_AGAIN_AFTER
+from dovetail.adapters.aws.catalogues import LEGACY_POLICIES
 from dovetail.adapters.aws.failures import Denied
 from dovetail.adapters.aws.names import PARTITION
 from dovetail.adapters.aws.node_class.node_class import NodeClass
@@ -471,15 +472,22 @@ async def test_dedicated_tenancy_is_asked_for_where_the_claim_insists(stage: Sta
 
 async def test_repair_waits_as_long_as_upstreams_policies_say(stage: Stage) -> None:
     """AWS-140."""
-    found = {
-        (each.condition, each.status): each.toleration / 60 for each in await stage.adapter.catalogues.repair_policies()
-    }
+    policies = await stage.adapter.catalogues.repair_policies()
     slow = ("StorageReady", "NetworkingReady", "KernelReady", "ContainerRuntimeReady")
-    assert found == {
-        ("Ready", "False"): 30,
-        ("Ready", "Unknown"): 30,
+    of_all = {("Ready", "False"), ("Ready", "Unknown"), *((condition, "False") for condition in slow)}
+    gpu = [
+        (p.toleration / 60, (p.grace or 0) / 60, bool(p.reason))
+        for p in policies
+        if p.condition == "AcceleratedHardwareReady"
+    ]
+
+    assert {
+        (p.condition, p.status) for p in policies if (p.toleration, p.grace, p.reason) == (1800, 600, ".*")
+    } == of_all
+    assert gpu == [(10, 5, True), (10, 5, True), (30, 10, False)]
+    assert {(p.condition, p.status): p.toleration / 60 for p in LEGACY_POLICIES} == {
+        **dict.fromkeys(of_all, 30),
         ("AcceleratedHardwareReady", "False"): 10,
-        **{(condition, "False"): 30 for condition in slow},
     }
 
 

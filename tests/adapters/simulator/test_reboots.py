@@ -1,6 +1,7 @@
 """A reboot in the simulated world, by the step that a worker takes: the node falls silent, boots and is well again."""
 
 from dovetail.activities.orders.reboot_nodes import RebootNodes, RebootPorts
+from dovetail.activities.shared.looks.live_repairs import LiveRepairs
 from dovetail.activities.termination.eviction_pace import EvictionPace
 from dovetail.activities.termination.evictor import Evictor
 from dovetail.adapters.aws.catalogues import REBOOTING_POLICIES
@@ -47,6 +48,7 @@ async def test_a_node_with_a_broken_gpu_is_rebooted_and_stays(stage: Stage, adap
     async def pause(seconds: float) -> None:
         stage.pass_time(seconds)
 
+    stage.pass_time(700)  # no condition is older than its node
     before = await node()
     initialized = [condition(names.INITIALIZED_CONDITION, "True", "Initialized", 0)]
     status = {"providerID": instance.provider_id, "nodeName": before.name, "conditions": initialized}
@@ -67,12 +69,13 @@ async def test_a_node_with_a_broken_gpu_is_rebooted_and_stays(stage: Stage, adap
         pods=adapter.pods,
         notices=said,
         cloud=adapter.cloud,
-        catalogues=Policies(),  # type: ignore[arg-type]
+        repairs=LiveRepairs(Policies(), clock, True),  # type: ignore[arg-type]
     )
     evictor = Evictor(adapter.pods, said, EvictionPace(clock, pause), clock)
-    steps = RebootNodes(ports, evictor, clock, wanted=True, pause=pause)
+    steps = RebootNodes(ports, evictor, clock, pause=pause)
     order = RebootNode(claim=ClaimRef(name=claim.name, uid=claim.uid), node=before.name)
 
+    assert await steps.begin(claim) == ""
     messages = [(await steps.reboot_node(order)).message]
     silent = await node()
     for _ in range(20):

@@ -11,9 +11,11 @@ from dovetail.disruption.commands import Move
 from dovetail.disruption.revalidate import Invalid, SecondLook
 from dovetail.disruption.rounds import Method
 from dovetail.messages.plans import DisruptionCommand, Target
+from dovetail.model.nodes import NodeClaim, termination_mode
 from dovetail.model.reasons.disruption_reasons import Invalidity
 from dovetail.telemetry.metrics.duties import DISRUPTION
 from dovetail.telemetry.metrics.karpenters.catalogue import count, gauge, observe
+from dovetail.telemetry.metrics.karpenters.lifecycle import unhealthy
 from dovetail.telemetry.metrics.karpenters.reconciles import round_ended
 from dovetail.telemetry.metrics.ours.outcomes import saving
 
@@ -77,7 +79,7 @@ def failed(method: str, replacements: int) -> None:
     count("voluntary_disruption_queue_failures_total", labels, replacements)
 
 
-def disrupted(target: Target, reason: str) -> None:
+def disrupted(target: Target, reason: str, claim: NodeClaim | None) -> None:
     """DIS-151: a claim deleted by a plan, and the pods that this disturbs."""
     labels = {
         "reason": reason.lower(),
@@ -89,10 +91,12 @@ def disrupted(target: Target, reason: str) -> None:
     count("nodeclaims_disrupted_total", labels)
     if target.pods:
         count("pods_disruption_initiated_total", labels, len(target.pods))
+    if target.condition and claim is not None:
+        unhealthy(claim, target.condition, termination_mode(target.grace))
 
 
 def _decision(command: DisruptionCommand) -> str:
-    return "replace" if command.replacements else "delete"
+    return "reboot" if command.reboots else "replace" if command.replacements else "delete"
 
 
 def _kind(name: str) -> dict[str, str]:

@@ -31,9 +31,15 @@ def ordered(claim: NodeClaim, order: DeleteClaim) -> None:
     if order.pods:
         count("pods_disruption_initiated_total", _disruption(claim, order.reason), order.pods)
     if order.condition:
-        place = {"capacity_type": claim.labels.get(names.CAPACITY_TYPE, ""), "image_id": claim.image_id}
-        condition = "".join(f"_{c.lower()}" if c.isupper() else c for c in order.condition).lstrip("_")
-        count("nodeclaims_unhealthy_disrupted_total", {"condition": condition, **_pool(claim.labels), **place})
+        unhealthy(claim, order.condition, claim.termination_mode)
+
+
+def unhealthy(claim: NodeClaim, condition: str, mode: str) -> None:
+    """A claim was deleted because of its node's condition (GCR-16)."""
+    place = {"capacity_type": claim.labels.get(names.CAPACITY_TYPE, ""), "image_id": claim.image_id}
+    name = "".join(f"_{c.lower()}" if c.isupper() else c for c in condition).lstrip("_")
+    labels = {"condition": name, **_pool(claim.labels), **place, "termination_mode": mode}
+    count("nodeclaims_unhealthy_disrupted_total", labels)
 
 
 def disrupted(claim: NodeClaim, reason: str) -> None:

@@ -1,0 +1,182 @@
+"""Repair as a method of disruption (GCR-20 to GCR-24)."""
+
+from dataclasses import replace
+from typing import Any, Final
+
+import pytest
+
+from dovetail.disruption.choose import Decision, decide
+from dovetail.disruption.rounds import never
+from dovetail.disruption.settings import DisruptionSettings
+from dovetail.messages.plans import DisruptionCommand, DisruptionPlan
+from dovetail.model import names
+from dovetail.model.nodes import RepairPolicy
+from dovetail.model.pools import Budget, NodePool
+from dovetail.model.snapshot import Snapshot
+from dovetail.model.values.resources import NODES
+from testing.disruption_worlds import NOW, Pair, a_pair, a_pdb, a_pod, a_pool, a_world, condition
+
+MINUTE: Final = 60.0
+POLICIES: Final = (
+    RepairPolicy(condition="Ready", status="False", toleration=30 * MINUTE, grace=600.0),
+    RepairPolicy(condition="GPU", status="False", toleration=10 * MINUTE, reason="Fatal", grace=300.0, priority=50),
+    RepairPolicy(condition="GPU", status="False", toleration=10 * MINUTE, reason="Hang", grace=300.0, reboots=True),
+    RepairPolicy(condition="GPU", status="False", toleration=30 * MINUTE, reason=""),
+)
+REPAIRS: Final = DisruptionSettings(repairs=True)
+STAYS: Final = a_pool(consolidate_after=None)
+
+
+def ill(name: str, minutes: float = 31, kind: str = "Ready", reason: str = "", **changes: Any) -> Pair:
+    fault = condition(kind, changed=NOW - minutes * MINUTE, status="False", reason=reason or "x")
+    well = () if kind == "Ready" else (condition("Ready"),)
+    node = {"conditions": (*well, fault), **changes.pop("node", {})}
+    return a_pair(name, node=node, **changes)
+
+
+def a_fleet(*sick: Pair, well: int = 9, pool: NodePool = STAYS, pods: tuple[Any, ...] | None = None) -> Snapshot:
+    """Sick nodes with a pod each among full ones."""
+    pairs = [*sick, *(a_pair(f"well{number}") for number in range(well))]
+    full = [a_pod(f"well{number}", "8") for number in range(well)]
+    given = pods if pods is not None else tuple(a_pod(pair.node.name, "6") for pair in sick)
+    return replace(a_world(pairs, [*full, *given], [pool]), repair_policies=POLICIES)
+
+
+def commands(world: Snapshot, settings: DisruptionSettings = REPAIRS) -> tuple[DisruptionCommand, ...]:
+    choice = decide(world, settings, never).choice
+    return choice.commands if isinstance(choice, DisruptionPlan) else ()
+
+
+def said(found: Decision) -> set[tuple[str, str, str, str]]:
+    return {(notice.kind, notice.name, notice.reason, notice.message) for notice in found.notices}
+
+
+def test_a_sick_node_is_replaced_first_and_its_drain_is_bounded_by_its_policy() -> None:
+    """GCR-20: whatever do-not-disrupt on the Node says."""
+    world = a_fleet(ill("n1", node={"annotations": {names.DO_NOT_DISRUPT: "true"}}))
+
+    (command,) = commands(world)
+
+    (target,) = command.targets
+    assert (command.reason, command.method, len(command.replacements)) == ("Unhealthy", "repair", 1)
+    assert (target.node, target.grace, target.condition) == ("n1", 600.0, "Ready")
+
+
+def test_with_the_gate_closed_and_while_it_is_tolerated_nothing_begins() -> None:
+    assert commands(a_fleet(ill("n1")), DisruptionSettings()) == ()
+
+    choice = decide(a_fleet(ill("n1", minutes=25)), REPAIRS, never).choice
+    assert not isinstance(choice, DisruptionPlan) and choice.next_due == NOW + 5 * MINUTE
+
+
+def test_one_at_a_time_the_highest_priority_first_until_age_makes_up_for_it() -> None:
+    """GCR-21."""
+    old, fatal = ill("n1", minutes=35), ill("n2", minutes=11, kind="GPU", reason="Fatal")
+    older = ill("n1", minutes=95)
+
+    assert [[t.node for t in c.targets] for c in commands(a_fleet(old, fatal, well=20))] == [["n2"]]
+    assert [[t.node for t in c.targets] for c in commands(a_fleet(older, fatal, well=20))] == [["n1"]]
+
+
+def test_a_fault_that_a_reboot_clears_is_rebooted_in_place() -> None:
+    """GCR-19."""
+    (command,) = commands(a_fleet(ill("n1", minutes=11, kind="GPU", reason="Hang")))
+
+    assert (command.reboots, command.replacements, command.summary) == (True, (), "reboot: [n1] (savings: $0.00)")
+
+
+@pytest.mark.parametrize(
+    ("budget", "goes"),
+    [
+        (Budget(nodes="0", reasons=("Unhealthy",)), False),
+        (Budget(nodes="0"), False),
+        (Budget(nodes="1", reasons=("Unhealthy",)), True),
+        (Budget(nodes="0", reasons=("Drifted",)), True),
+    ],
+)
+def test_budgets_pace_it_and_sick_nodes_do_not_use_up_their_own(budget: Budget, goes: bool) -> None:
+    """GCR-22: else the first sick node would hold up its own repair."""
+    world = a_fleet(ill("n1"), ill("n2", minutes=20), pool=a_pool(consolidate_after=None, budgets=(budget,)))
+
+    assert bool(commands(world)) is goes
+
+
+def test_a_node_that_is_being_rebooted_uses_up_the_budget() -> None:
+    pool = a_pool(consolidate_after=None, budgets=(Budget(nodes="1"),))
+    rebooted = ill("n2", claim={"annotations": {names.REBOOT_GRACE: "600s"}})
+
+    assert commands(a_fleet(ill("n1"), rebooted, pool=pool)) == ()
+    assert len(commands(a_fleet(ill("n1"), pool=pool))) == 1
+
+
+def test_a_node_that_was_never_initialised_needs_no_budget() -> None:
+    """GCR-22: it runs nothing to protect, and nothing else replaces it."""
+    pool = a_pool(consolidate_after=None, budgets=(Budget(nodes="0"),))
+    labels = {key: value for key, value in a_pair("n1").node.labels.items() if key != names.INITIALIZED}
+
+    (command,) = commands(a_fleet(ill("n1", node={"labels": labels}), pool=pool, pods=()))
+    assert (command.targets[0].node, command.replacements) == ("n1", ())
+
+
+def test_more_than_a_fifth_of_a_pool_stops_its_repair_and_node_claim_and_pool_say_so() -> None:
+    """GCR-23."""
+    world = a_fleet(ill("n1"), ill("n2"), ill("n3", minutes=1), well=6)
+    found = decide(world, REPAIRS, never)
+    message = 'more than 20% of nodes in nodepool "a" are unhealthy'
+
+    assert not isinstance(found.choice, DisruptionPlan)
+    expected = {("Node", "n1"), ("NodeClaim", "claim-n1"), ("NodePool", "a")}
+    assert {(kind, name, "NodeRepairBlocked", message) for kind, name in expected} <= said(found)
+    assert len(commands(a_fleet(ill("n1"), ill("n2"), ill("n3", minutes=1), well=9))) == 1
+
+
+def test_do_not_repair_keeps_it_and_is_said_once_it_is_due() -> None:
+    """GCR-18."""
+    kept = {"annotations": {names.DO_NOT_REPAIR: "true"}}
+    message = f'Repair is blocked through the "{names.DO_NOT_REPAIR}" annotation'
+
+    found = decide(a_fleet(ill("n1", node=kept)), REPAIRS, never)
+    early = decide(a_fleet(ill("n1", minutes=1, node=kept)), REPAIRS, never)
+
+    assert not isinstance(found.choice, DisruptionPlan)
+    assert ("Node", "n1", "DisruptionBlocked", message) in said(found)
+    assert message not in {words for *_, words in said(early)}
+
+
+@pytest.mark.parametrize("bound", ["policy", "claim", "none"])
+def test_pods_that_hold_it_leave_with_the_bound_and_need_room_before(bound: str) -> None:
+    """GCR-20: a bound must be there."""
+    labels = {"app": "db"}
+    kind, minutes = ("Ready", 31) if bound == "policy" else ("GPU", 31)
+    claim = {"termination_grace": 60.0} if bound == "claim" else {}
+    pods = (a_pod("n1", "3", labels=labels), a_pod("n1", "3", do_not_disrupt="true"))
+    world = a_fleet(ill("n1", minutes=minutes, kind=kind, claim=claim), pods=pods)
+    pdb = a_pdb(labels=labels, allowed=0)
+    world = replace(world, pdbs={f"{pdb.namespace}/{pdb.name}": pdb})
+
+    found = decide(world, REPAIRS, never)
+
+    message = "Repair requires a termination grace period to bypass blocking pods"
+    assert (("Node", "n1", "DisruptionBlocked", message) in said(found)) is (bound == "none")
+    if bound != "none":
+        assert isinstance(found.choice, DisruptionPlan)
+        (command,) = found.choice.commands
+        assert {pod.uid for pod in command.replacements[0].pods} == {pod.uid for pod in pods}
+
+
+def test_a_claim_without_a_pool_is_left_alone() -> None:
+    """GCR-24."""
+    pair = ill("n1")
+    bare = {key: value for key, value in pair.claim.labels.items() if key != names.NODE_POOL}
+    of_node = {key: value for key, value in pair.node.labels.items() if key != names.NODE_POOL}
+    alone = replace(pair, claim=replace(pair.claim, labels=bare), node=replace(pair.node, labels=of_node))
+
+    assert commands(a_fleet(alone)) == ()
+
+
+def test_a_node_of_a_static_pool_is_replaced_from_the_template_within_its_limit() -> None:
+    room, full = ({NODES: count} for count in (11, 10))
+    for limits, goes in ((room, True), (full, False)):
+        pool = a_pool(replicas=10, limits=limits)
+        (found,) = [commands(a_fleet(ill("n1"), pool=pool))]
+        assert [c.method for c in found] == (["repair"] if goes else [])
