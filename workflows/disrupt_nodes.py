@@ -216,7 +216,7 @@ class DisruptNodes:
 
     async def drain(self, target: Target) -> None:
         """Evict the pods while a cancel is still possible, for as long as PDBs hold them; by force only if the claim
-        has a termination grace period, which counts from here instead of from the delete."""
+        has a termination grace period, which counts from here instead of from the delete, and nobody asked for it."""
         deadline = workflow.now().timestamp() + target.grace if target.grace is not None else None
         departure = Departure(
             claim=ClaimRef(name=target.claim, uid=target.claim_uid, pool=target.pool),

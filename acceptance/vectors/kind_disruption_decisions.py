@@ -67,7 +67,7 @@ def _method(given: dict[str, Any], round_: Round, method: Method) -> dict[str, A
     """What our method makes of the case, in the form of the recording."""
     done = run(method, round_)
     commands, second = done.found.commands, None
-    said = (screening_notices(round_, done.method.eventual), own_notices(round_, done), round_.simulator.notices)
+    said = (screening_notices(round_, method.reason.is_eventual), own_notices(round_, done), round_.simulator.notices)
     events = [notice for notices in said for notice in notices]
     if "duringWait" in given and commands and method.reason.waits:
         later = changed(round_.snapshot, given["duringWait"], WAIT)

@@ -14,6 +14,7 @@ from dovetail.lifecycle.unfinished import reference
 from dovetail.messages.subjects import Departure
 from dovetail.model.names import DISRUPTION_REASON, OWNER
 from dovetail.model.nodes import NodeClaim
+from dovetail.model.reasons.disruption_reasons import DisruptionReason
 from dovetail.ports.failures import Refused
 from dovetail.ports.objects import Nodes
 from dovetail.ports.view import ClusterLookups
@@ -58,11 +59,11 @@ class DrainRequests:
 
 def _before_the_delete(claim: NodeClaim, departure: Departure) -> float | None:
     """The deadline of a drain that a disruption asks for before it deletes: the claim's own grace period begins with
-    the mark, or later."""
+    the mark, or later. None where a person asks for the replacement: no pod of it passes its PDB."""
     mark = claim.condition(DISRUPTION_REASON)
     owner = claim.annotations.get(OWNER, "")
     if mark is None or mark.status != "True" or not owner or not asked_by(owner):
         raise Refused(f"NodeClaim/{claim.name}", "is not being deleted, and it is not its disruption that asks")
-    if claim.termination_grace is None or departure.deadline is None:
+    if claim.termination_grace is None or departure.deadline is None or mark.reason == DisruptionReason.REQUESTED:
         return None
     return max(departure.deadline, mark.changed + claim.termination_grace)

@@ -143,7 +143,7 @@ def _notices(round_: Round, attempts: Iterable[Attempt]) -> tuple[Notice, ...]:
     notices: list[Notice] = []
     screened: set[bool] = set()  # classes of methods: each would repeat the notices of all nodes
     for done in attempts:
-        eventual = done.method.eventual
+        eventual = done.method.reason.is_eventual
         if eventual not in screened:
             notices.extend(screening_notices(round_, eventual))
         screened.add(eventual)

@@ -9,7 +9,15 @@ from dataclasses import dataclass
 
 from dovetail.disruption.budgets.budgets import judge_budgets, limit_for
 from dovetail.messages.plans import Target
-from dovetail.model.names import DO_NOT_DISRUPT, INITIALIZED, INSTANCE_TERMINATING, NODE_POOL, OWNER, READY
+from dovetail.model.names import (
+    DISRUPTION_REASON,
+    DO_NOT_DISRUPT,
+    INITIALIZED,
+    INSTANCE_TERMINATING,
+    NODE_POOL,
+    OWNER,
+    READY,
+)
 from dovetail.model.nodes import Node, NodeClaim
 from dovetail.model.objects.judging import Judging, Unjudged
 from dovetail.model.objects.pod_rules import is_protected, is_reschedulable, is_terminal, protection
@@ -85,7 +93,7 @@ def is_going(claim: NodeClaim) -> bool:
 
 
 def why_not_now(claim: NodeClaim, node: Node, pods: Iterable[Pod], target: Target, now: float) -> str:
-    """Why the mark must be removed, in words; empty if the node may leave."""
+    """Why the mark must be removed, in words; empty if the node may leave for the reason that its claim says."""
     if claim.deleting_since is not None:
         return "the NodeClaim is being deleted"
     if node.deleting_since is not None:
@@ -93,17 +101,23 @@ def why_not_now(claim: NodeClaim, node: Node, pods: Iterable[Pod], target: Targe
     if node.annotations.get(DO_NOT_DISRUPT) == "true":
         return f"the Node carries {DO_NOT_DISRUPT}"
     known, judging = frozenset(target.pods), Judging()
+    waives = claim.termination_grace is not None and _is_eventual(claim)
     for pod in pods:
-        why_not = judging.judge(pod, "live check", _why_pod_holds, pod, claim, known, now)
+        why_not = judging.judge(pod, "live check", _why_pod_holds, pod, waives, known, now)
         if why_not:
             return why_not.says if isinstance(why_not, Unjudged) else why_not
     return ""
 
 
-def _why_pod_holds(pod: Pod, claim: NodeClaim, known: frozenset[str], now: float) -> str:
+def _is_eventual(claim: NodeClaim) -> bool:
+    mark = claim.condition(DISRUPTION_REASON)
+    return mark is not None and any(mark.reason == each and each.is_eventual for each in DisruptionReason)
+
+
+def _why_pod_holds(pod: Pod, waives: bool, known: frozenset[str], now: float) -> str:
     if is_terminal(pod):
         return ""
-    if is_protected(pod, now) and claim.termination_grace is None:
+    if is_protected(pod, now) and not waives:
         return f"pod {pod.key} {protection(pod, now).says}"
     if is_reschedulable(pod) and pod.uid not in known:
         return f"pod {pod.key} was bound after the decision"

@@ -101,14 +101,20 @@ def planned(
         replacements=tuple(_proposed(made, well_known, lists) for made in command.replacements),
         destinations=tuple(sorted(command.moved)),
         reboots=command.reboots,
-        drain_first=command.at_once
-        or any(c.pool.annotations.get(names.DRAIN_FIRST) == "true" for c in command.candidates),
+        drain_first=command.at_once or any(_drains_first(command, each) for each in command.candidates),
         savings=command.promised,
         price=command.price,
         asked_by=_asked_by(command),
         shares=shares_of(command.candidates),
         summary=f"{command.text} (savings: ${command.savings:.2f})",
     )
+
+
+def _drains_first(command: Command, candidate: Candidate) -> bool:
+    """Whether its pods leave before its delete: the pool says so, or a person asks for a node whose grace period, which
+    begins with the delete, would let pods pass their PDBs."""
+    asked = command.reason == DisruptionReason.REQUESTED and candidate.claim.termination_grace is not None
+    return asked or candidate.pool.annotations.get(names.DRAIN_FIRST) == "true"
 
 
 def _asked_by(command: Command) -> str:

@@ -96,7 +96,7 @@ def _judge(
     if method is None:
         return _invalid(command, Invalidity.UNKNOWN, f"no method is called {command.method}")
     allowed, blocks = round_.asked(method)
-    notices.extend(screening_notices(round_, method.eventual))
+    notices.extend(screening_notices(round_, method.reason.is_eventual))
     notices.extend(n for c, block in blocks for n in block_notices(c, block))
     wanted = {t.claim_uid for t in command.targets}
     # The targets that are candidates of the method now, recognised by the UIDs of their claims (DIS-133).

@@ -122,12 +122,12 @@ class Round:
         """The nodes of the method's class."""
         if method.reason is DisruptionReason.UNHEALTHY:
             return self.repairable
-        return self.screening.candidates(method.eventual)
+        return self.screening.candidates(method.reason.is_eventual)
 
     def asked(self, method: "Method") -> "_Asked":
         """The candidates of the method's class to which nothing objects, and why the others are not; methods with the
         same question share the answer."""
-        question = (method.why_not, method.reason, method.eventual)
+        question = (method.why_not, method.reason)
         if question not in self._asked:
             chosen: list[Candidate] = []
             blocks: list[tuple[Candidate, Block]] = []
@@ -194,7 +194,6 @@ class Method:
     name: str
     title: str  # for people
     reason: DisruptionReason
-    eventual: bool
     kind: str  # the consolidation type of metrics: empty, multi, single or nothing
     why_not: Callable[[Round, Candidate], Block | None]
     decide: Callable[[Round, tuple[Candidate, ...]], Found]
@@ -202,7 +201,7 @@ class Method:
     anew: Callable[[Round, tuple[Candidate, ...]], Command | None] | None = None
 
 
-_Question = tuple[Callable[[Round, Candidate], Block | None], DisruptionReason, bool]
+_Question = tuple[Callable[[Round, Candidate], Block | None], DisruptionReason]
 _Asked = tuple[tuple[Candidate, ...], tuple[tuple[Candidate, Block], ...]]
 
 

@@ -20,7 +20,7 @@ from dovetail.model.snapshot import Snapshot
 from testing.fakes import FakeClaims, FakeNodes, World, live_pauses, mark_ports
 from tests.activities.test_creating_claims import NODE
 from tests.activities.test_gated_orders import OnePool
-from tests.lifecycle.objects import a_joined_claim, a_joined_node, a_pool, target_of
+from tests.lifecycle.objects import a_joined_claim, a_joined_node, a_pod, a_pool, target_of
 
 SILENT = (Condition(type=names.READY, status="Unknown"),)
 OTHER = {names.OWNER: "c/disrupt/other"}
@@ -150,3 +150,19 @@ async def test_what_a_person_asks_for_at_once_waits_for_no_budget(budget: str, a
     outcome = await mark(marking(world, budget), world, 0, reason="Requested", drain_first=True)
 
     assert outcome.marked == (("pool-0",) if at_once else ())
+
+
+@pytest.mark.parametrize(("reason", "goes"), [("Drifted", True), ("Expired", True), ("Requested", False)])
+async def test_a_pod_that_is_protected_since_the_decision_is_passed_only_by_what_a_grace_period_lets_pass(
+    reason: str, goes: bool
+) -> None:
+    world = a_world()
+    world.put(replace(world.claims["pool-0"], termination_grace=60.0))
+    pod = a_pod(node_name="node-0", do_not_disrupt="true")
+    world.put(pod)
+    targets = (replace(target_of(world.claims["pool-0"], world.nodes["node-0"]), pods=(pod.uid,)),)
+
+    outcome = await mark(marking(world, "100%"), world, reason=reason, targets=targets)
+
+    assert outcome.marked == (("pool-0",) if goes else ())
+    assert [why.split(" carries ")[0] for _, why in outcome.refused] == ([] if goes else ["pod apps/web-1"])

@@ -2,6 +2,7 @@
 
 import asyncio
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import pairwise
 
 import pytest
@@ -333,6 +334,27 @@ async def test_a_pod_that_lingers_is_forced_again_after_growing_pauses(stage: St
     assert 8 <= len(times) <= 14
     assert max(pauses) > 5.0
     assert all(pause <= 11.0 for pause in pauses)
+
+
+@pytest.mark.parametrize(("reason", "forced"), [("Drifted", 3), ("Requested", 0)])
+async def test_no_grace_period_takes_a_node_past_its_pdb_that_a_person_asks_for(
+    stage: Stage, reason: str, forced: int
+) -> None:
+    """Four pods of an application of which one may be away: each leaves when the one before it runs again."""
+    mark = is_now(names.DISRUPTION_REASON, reason=reason, changed=START)
+    conditions = (*stage.world.claims["pool-1"].conditions, mark)
+    claim = a_joined_claim(annotations={names.OWNER: "o"}, termination_grace=60.0, conditions=conditions)
+    stage.world.put(claim, a_joined_node())
+    pods = [a_pod(f"web-{n}") for n in range(4)]
+    stage.holds(*pods)
+    for number, pod in enumerate(pods[1:], 1):
+        stage.pods.answers[pod.uid] = "blocked"
+        stage.world.at(START + 120.0 * number, partial(stage.pods.answers.__delitem__, pod.uid))
+
+    outcome = await stage.drain.drain_node(replace(DEPARTURE, reason=reason, deadline=START + 60.0))
+
+    assert (outcome.message, len(stage.forced())) == ("drained", forced)
+    assert (stage.world.clock > START + 360.0) == (not forced)
 
 
 class SlowWatch(FakePods):

@@ -113,4 +113,4 @@ def test_every_method_that_can_take_a_node_alone_is_among_the_cases() -> None:
 
 
 def test_both_ways_of_consolidation_ask_the_same_so_that_one_is_asked() -> None:
-    assert MULTI.why_not is SINGLE.why_not and MULTI.reason is SINGLE.reason and MULTI.eventual is SINGLE.eventual
+    assert MULTI.why_not is SINGLE.why_not and MULTI.reason is SINGLE.reason

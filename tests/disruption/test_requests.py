@@ -158,3 +158,23 @@ def test_a_grace_period_does_not_let_it_pass_pods_that_may_not_leave(
     assert taken(found) == []
     said = {(each.kind, each.name, each.reason, each.message) for each in found.notices}
     assert ("NodeClaim", "claim-n2", "DisruptionBlocked", why) in said
+
+
+@pytest.mark.parametrize(("grace", "first"), [(None, False), (60.0, True)])
+def test_a_node_with_a_grace_period_is_drained_before_its_delete_with_which_that_period_begins(
+    grace: float | None, first: bool
+) -> None:
+    pods = [a_pod(name, "5") for name in ("n1", "n2", "n3")]
+    found = decided(a_world(three(termination_grace=grace), pods, pools=[a_pool(**QUIET)]))
+
+    assert isinstance(found.choice, DisruptionPlan)
+    [command] = found.choice.commands
+    assert (len(command.replacements), command.drain_first) == (1, first)
+
+
+def test_drift_begins_the_grace_period_at_once_as_it_always_did() -> None:
+    drifted = a_pair("n1", claim={"termination_grace": 60.0}, also=(condition(names.DRIFTED),))
+    found = decided(a_world([drifted], [a_pod("n1", "5")], pools=[a_pool(**QUIET)]))
+
+    assert isinstance(found.choice, DisruptionPlan)
+    assert [(each.reason, each.drain_first) for each in found.choice.commands] == [("Drifted", False)]

@@ -305,3 +305,39 @@ def _protected(stage: Stage) -> Json:
     body["spec"]["template"]["metadata"]["annotations"] = {names.DO_NOT_DISRUPT: "true"}
     body["spec"]["template"]["spec"]["terminationGracePeriodSeconds"] = 5
     return body
+
+
+async def test_a_node_that_a_person_asks_for_is_drained_as_its_pdb_permits_whatever_its_grace_period(
+    stage: Stage,
+) -> None:
+    """Of two pods one may be away, and its successor finds no room: the other stays past the grace period, and a cancel
+    brings the node back."""
+    pool = node_pool([SMALL])
+    pool["spec"]["limits"] = {"cpu": "2"}
+    pool["spec"]["template"]["spec"]["terminationGracePeriod"] = "3s"
+    stage.world.apply(node_class())
+    stage.world.apply(pool)
+    stage.world.apply(deployment(2, cpu="500m", terminationGracePeriodSeconds=1))
+    body = {
+        "apiVersion": "policy/v1",
+        "kind": "PodDisruptionBudget",
+        "metadata": {"name": "web", "namespace": "default"},
+    }
+    stage.world.apply({**body, "spec": {"maxUnavailable": 1, "selector": {"matchLabels": {"app": "web"}}}})
+    stage.start_worker()
+    await stage.until(lambda: stage.running_pods() == 2 and stage.initialised(1), 120, "both pods run on a node")
+    [claim] = stage.claims()
+    node = claim["status"]["nodeName"]
+
+    code, out, err = await stage.dovetail("replace", node, "--reason", "a bad disk", "--now")
+    assert code == 0, out + err
+    await stage.until(lambda: stage.running_pods() == 1, 120, "one pod has left")
+    left = time.time()
+    while time.time() < left + 8.0:  # the grace period is over after three
+        assert (stage.running_pods(), deleting(stage)) == (1, []), "\n".join(stage.evidence())
+        await asyncio.sleep(0.2)
+
+    code, out, err = await stage.dovetail("cancel", node, "--reason", "not now", "--wait")
+    assert code == 0, out + err
+    await stage.until(lambda: stage.running_pods() == 2, 60, "both pods run again")
+    assert [each["metadata"]["uid"] for each in stage.claims()] == [claim["metadata"]["uid"]]

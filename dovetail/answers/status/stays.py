@@ -44,7 +44,7 @@ def _refused(round_: Round, candidate: Candidate, held: Block | None) -> Block |
     the methods that honour pods of any kind."""
     answers: list[Block] = []
     for method in _METHODS:
-        block = held if held is not None and not method.eventual else _why_not(method, round_, candidate)
+        block = held if held is not None and not method.reason.is_eventual else _why_not(method, round_, candidate)
         if block is None:
             return None
         answers.append(block)

@@ -320,7 +320,6 @@ CHEAPER: Final = Method(
     name="cheaper",
     title="cheaper nodes together",
     reason=DisruptionReason.UNDERUTILIZED,
-    eventual=False,
     kind="multi",
     why_not=why_not_cheaper,
     decide=decide_cheaper,

@@ -87,7 +87,6 @@ DRIFT = Method(
     name="drift",
     title="drift",
     reason=DisruptionReason.DRIFTED,
-    eventual=True,
     kind="",
     why_not=why_not_drifted,
     decide=decide_drift,

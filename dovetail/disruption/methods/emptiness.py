@@ -67,7 +67,6 @@ EMPTINESS = Method(
     name="emptiness",
     title="empty",
     reason=DisruptionReason.EMPTY,
-    eventual=False,
     kind="empty",
     why_not=why_not_empty,
     decide=decide_empty,

@@ -42,7 +42,6 @@ EXPIRATION = Method(
     name="expiration",
     title="expiry, replaced first",
     reason=DisruptionReason.EXPIRED,
-    eventual=True,
     kind="",
     why_not=why_not_expired,
     decide=decide_expired,

@@ -153,7 +153,6 @@ MULTI = Method(
     name="multi",
     title="consolidation with others",
     reason=DisruptionReason.UNDERUTILIZED,
-    eventual=False,
     kind="multi",
     why_not=why_not_consolidatable,
     decide=decide_multi,

@@ -88,7 +88,6 @@ REPAIR = Method(
     name="repair",
     title="repair",
     reason=REASON,
-    eventual=True,
     kind="",
     why_not=why_not_repaired,
     decide=decide_repair,

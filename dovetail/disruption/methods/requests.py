@@ -1,8 +1,9 @@
 """Requests: replaces nodes that a person has asked to be replaced, by an annotation on the NodeClaim.
 
 It works as drift does: first a new node if the pods need one, then the drain, within the budget for Drifted, respecting
-PDBs and do-not-disrupt also where the node has a termination grace period, past whose end its pods would leave without
-a spare. A node that may not leave yet keeps its annotation and is considered again in every round.
+PDBs and do-not-disrupt. A node with a termination grace period, past whose end its pods would leave without a spare, is
+drained before its delete, with which that period begins. A node that may not leave yet keeps its annotation and is
+considered again in every round.
 
 A request to replace a node at once waits for no new node and for no budget of its NodePool: the node is drained, as its
 PDBs permit, and only then deleted, so that the request can be called off until its last pod has left.
@@ -89,7 +90,6 @@ REQUESTS: Final = Method(
     name="requests",
     title="a person's request",
     reason=DisruptionReason.REQUESTED,
-    eventual=False,
     kind="",
     why_not=why_not_requested,
     decide=decide_requested,

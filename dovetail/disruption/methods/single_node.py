@@ -99,7 +99,6 @@ SINGLE = Method(
     name="single",
     title="consolidation alone",
     reason=DisruptionReason.UNDERUTILIZED,
-    eventual=False,
     kind="single",
     why_not=why_not_consolidatable,
     decide=decide_single,

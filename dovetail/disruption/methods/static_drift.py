@@ -108,7 +108,6 @@ STATIC_DRIFT = Method(
     name="staticDrift",
     title="drift (static pool)",
     reason=DisruptionReason.DRIFTED,
-    eventual=True,
     kind="",
     why_not=why_not_static_drift,
     decide=decide_static_drift,

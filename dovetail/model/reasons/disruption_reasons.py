@@ -20,22 +20,28 @@ class DisruptionReason(StrEnum):
     is_governed_by_policy: bool
     """Whether the pool's consolidationPolicy decides about it, so that metrics name the policy (DIS-190)."""
 
-    def __new__(cls, value: str, budget: str, waits: bool, is_governed_by_policy: bool) -> "DisruptionReason":
+    is_eventual: bool
+    """Whether it passes what pods say where the claim has a termination grace period."""
+
+    def __new__(
+        cls, value: str, budget: str, waits: bool, is_governed_by_policy: bool, is_eventual: bool
+    ) -> "DisruptionReason":
         """A string with its attributes."""
         reason = str.__new__(cls, value)
         reason._value_ = value
         reason.budget, reason.waits, reason.is_governed_by_policy = budget, waits, is_governed_by_policy
+        reason.is_eventual = is_eventual
         return reason
 
-    #               value            budget         waits  is_governed_by_policy
-    EMPTY = ("Empty", "Empty", True, True)
-    DRIFTED = ("Drifted", "Drifted", False, False)
-    UNDERUTILIZED = ("Underutilized", "Underutilized", True, True)
-    UNHEALTHY = ("Unhealthy", "Unhealthy", False, False)
+    #               value            budget         waits  is_governed_by_policy  is_eventual
+    EMPTY = ("Empty", "Empty", True, True, False)
+    DRIFTED = ("Drifted", "Drifted", False, False, True)
+    UNDERUTILIZED = ("Underutilized", "Underutilized", True, True, False)
+    UNHEALTHY = ("Unhealthy", "Unhealthy", False, False, True)
     # Ours: only where a pool asks for a replacement before expiry. It is limited as drift is.
-    EXPIRED = ("Expired", "Drifted", False, False)
+    EXPIRED = ("Expired", "Drifted", False, False, True)
     # Ours: a person asks for it. It is limited as drift is.
-    REQUESTED = ("Requested", "Drifted", False, False)
+    REQUESTED = ("Requested", "Drifted", False, False, False)
 
     @property
     def label(self) -> str:
