@@ -66,7 +66,7 @@ class OnePool:
 
 def order_ports(world: World, *pools: NodePool, repairs: bool = True, **others: Any) -> OrderPorts:
     """With the gates of repairs and of static pools open."""
-    finder = RepairFinder(Policies(), FakeNotices(world), world.now, repairs=repairs, reboots=False)
+    finder = RepairFinder(Policies(), FakeNotices(world), world.now, repairs=repairs)
     again: dict[str, Again] = {"unhealthy": finder, "static_scale_down": ReplicaFinder(world.now)}
     made = OrderPorts(claims=FakeClaims(world), cloud=FakeCloud(world), fleet=lambda: seen(world, *pools), again=again)
     return replace(made, **others)
@@ -99,7 +99,7 @@ async def test_an_unhealthy_node_is_ordered_when_its_toleration_ends() -> None:
     """GCR-13, GCR-16."""
     world = World()
     world.put(a_joined_claim(), a_joined_node(conditions=(silent(500.0),)))
-    finder = RepairFinder(Policies(), FakeNotices(world), world.now, reboots=False, repairs=True)
+    finder = RepairFinder(Policies(), FakeNotices(world), world.now, repairs=True)
 
     early = await finder.look(seen(world))
     world.clock = 1100.0
@@ -121,7 +121,7 @@ async def test_nodes_that_are_held_back_are_reported() -> None:
             a_joined_node(f"n{number}", provider_id=provider_id, conditions=(silent(0.0),)),
         )
 
-    look = await RepairFinder(Policies(), FakeNotices(world), world.now, reboots=False, repairs=True).look(seen(world))
+    look = await RepairFinder(Policies(), FakeNotices(world), world.now, repairs=True).look(seen(world))
 
     assert (look.due, look.again) == ([], 1300.0)
     assert [(n.name, n.reason, n.window) for n in world.notices] == [
@@ -245,15 +245,11 @@ async def test_a_claim_that_is_leaving_gently_gets_the_deadline_of_its_repair() 
     world = World()
     world.put(a_joined_claim(deleting_since=900.0), a_joined_node(conditions=(silent(0.0),)))
 
-    orders = (
-        await RepairFinder(Policies(), FakeNotices(world), world.now, reboots=False, repairs=True).look(seen(world))
-    ).due
+    orders = (await RepairFinder(Policies(), FakeNotices(world), world.now, repairs=True).look(seen(world))).due
     for order in orders:
         assert isinstance(order, DeleteClaim)
         await carry_out(world, order)
-    again = (
-        await RepairFinder(Policies(), FakeNotices(world), world.now, reboots=False, repairs=True).look(seen(world))
-    ).due
+    again = (await RepairFinder(Policies(), FakeNotices(world), world.now, repairs=True).look(seen(world))).due
 
     assert world.claims["pool-1"].annotations[names.TERMINATION_DEADLINE] == NOW
     assert again == []

@@ -405,7 +405,7 @@ def ordering_of(stage: Stage, cloud: FakeCloud) -> AwaitOrders:
     finders: list[Finder] = [
         LostInstanceFinder(cloud, notices, stage.world.now, stage.world.now),
         LostNodeFinder(stage.world.now, stage.world.now),
-        RepairFinder(classes, notices, stage.world.now, reboots=False, repairs=True),
+        RepairFinder(classes, notices, stage.world.now, repairs=True),
         ReplicaFinder(stage.world.now),
     ]
     return AwaitOrders(
