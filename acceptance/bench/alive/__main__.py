@@ -3,7 +3,8 @@
 Twenty pods a node, all of it full, so that nothing is to be done but to see that. Kubelets write the status of their
 Nodes every five minutes, each at a time of its own; and each second a pod is made, bound, runs, and goes a minute
 later. Their Leases change every ten seconds, but no worker watches them. The worker is a process of its own
-with its Temporal server; its cloud is kwok, so that nothing is asked of AWS.
+with its Temporal server; its cloud is kwok, so that nothing is asked of AWS. `--workers 2` starts a second one beside,
+and prints the figures of each: the first has the waits.
 
 Printed: the worker's share of a core over those seconds, what it wrote, and how late its event loop was. The share is
 of this machine at this moment; `--quiet` has neither kubelets nor pods, to compare.
@@ -17,8 +18,8 @@ import sys
 import tempfile
 import time
 from collections import deque
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Final
 
@@ -79,6 +80,7 @@ async def working(folder: Path, kubeconfig: Path, temporal: str) -> AsyncIterato
         "DISABLE_CLUSTER_STATE_OBSERVABILITY": "true",  # a page of metrics would cost more than what is measured
         "LOG_FORMAT": "text",
     }
+    folder.mkdir()
     log = folder / "worker.log"
     with log.open("wb") as out:
         command = [sys.executable, "-m", "dovetail.cli.main", "worker"]
@@ -94,26 +96,36 @@ async def working(folder: Path, kubeconfig: Path, temporal: str) -> AsyncIterato
         await asyncio.to_thread(stop_process, process)
 
 
-async def run(folder: Path, nodes: int, seconds: float, *, quiet: bool) -> None:
+async def loads(started: Sequence[tuple[int, int]]) -> list[WorkerLoad]:
+    """What each worker has used so far."""
+    return [await asyncio.to_thread(WorkerLoad.of, pid, port) for pid, port in started]
+
+
+async def run(folder: Path, nodes: int, seconds: float, *, quiet: bool, workers: int) -> None:
     """Start, settle, measure."""
     fleet, cluster = Fleet(nodes=nodes, made=time.time() - 86400.0), Cluster(now=time.time())
     for collection, body in fleet.objects():
         cluster.put(collection, body)
     temporal = await start_temporal(folder)
     try:
-        async with serving(cluster, folder) as kubeconfig, working(folder, kubeconfig, temporal.address) as (pid, port):
+        async with serving(cluster, folder) as kubeconfig, AsyncExitStack() as ending:
+            started = [
+                await ending.enter_async_context(working(folder / f"worker-{number}", kubeconfig, temporal.address))
+                for number in range(workers)
+            ]
             alive = [] if quiet else [asyncio.create_task(each(cluster, fleet)) for each in (kubelets, pods)]
-            begun = await asyncio.to_thread(WorkerLoad.of, pid, port)
+            begun = await loads(started)
             await asyncio.sleep(SETTLING_SECONDS)
-            settled = await asyncio.to_thread(WorkerLoad.of, pid, port)
-            print(
-                f"{nodes} nodes, {len(cluster.objects[PODS])} pods; from its start, {settled.since(begun)}", flush=True
-            )
+            settled = await loads(started)
+            for before, after in zip(begun, settled, strict=True):
+                size = f"{nodes} nodes, {len(cluster.objects[PODS])} pods"
+                print(f"{size}; from its start, {after.since(before)}", flush=True)
             written, cluster.told = dict(cluster.writes), type(cluster.told)()
             await asyncio.sleep(seconds)
-            ended = await asyncio.to_thread(WorkerLoad.of, pid, port)
-            told = sum(cluster.told.values()) / (ended.at - settled.at)
-            print(f"{'at rest' if quiet else 'alive'}, {told:.1f} changes a second, {ended.since(settled)}")
+            ended = await loads(started)
+            told = sum(cluster.told.values()) / (ended[0].at - settled[0].at)
+            for before, after in zip(settled, ended, strict=True):
+                print(f"{'at rest' if quiet else 'alive'}, {told:.1f} changes a second, {after.since(before)}")
             late = {what: count - written.get(what, 0) for what, count in cluster.writes.items()}
             print(f"written then: { ({what: count for what, count in late.items() if count}) }; before: {written}")
             for each in alive:
@@ -128,9 +140,10 @@ def main() -> None:
     parser.add_argument("nodes", nargs="?", type=int, default=SIZE)
     parser.add_argument("seconds", nargs="?", type=float, default=SECONDS)
     parser.add_argument("--quiet", action="store_true", help="neither kubelets nor pods")
+    parser.add_argument("--workers", type=int, default=1, help="so many, one after the other")
     asked = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
-        asyncio.run(run(Path(name), asked.nodes, asked.seconds, quiet=asked.quiet))
+        asyncio.run(run(Path(name), asked.nodes, asked.seconds, quiet=asked.quiet, workers=asked.workers))
 
 
 if __name__ == "__main__":

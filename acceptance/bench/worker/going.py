@@ -1,7 +1,8 @@
 """How soon others have what a worker with nothing to do held: `python -m acceptance.bench.worker.going [times]`.
 
-Three figures for each play, with real processes, a development server of Temporal and the simulated cloud: from SIGTERM
+A figure for each play, with real processes, a development server of Temporal and the simulated cloud: from SIGTERM
 until the process is gone; from `kill -9` with another worker beside until a pod that comes then has its claim; the same
+where the other worker is killed, which held no wait, and where the first is frozen, as by a lost machine; from the kill
 until a claim that is deleted then has its termination. A figure of a machine that does other things means little.
 """
 
@@ -32,6 +33,28 @@ async def pod_after_kill(stage: Stage) -> float:
     """Kill to claim."""
     first, _ = await idle_pair(stage)
     stage.kill(first)
+    return await claim_of_new_pod(stage)
+
+
+async def pod_after_other_kill(stage: Stage) -> float:
+    """Kill of the worker that holds no wait to claim."""
+    _, second = await idle_pair(stage)
+    stage.kill(second)
+    return await claim_of_new_pod(stage)
+
+
+async def pod_after_freeze(stage: Stage) -> float:
+    """Freeze to claim: the connections stay open, as where the machine is gone."""
+    first, _ = await idle_pair(stage)
+    first.send_signal(signal.SIGSTOP)
+    try:
+        return await claim_of_new_pod(stage)
+    finally:
+        first.send_signal(signal.SIGCONT)
+
+
+async def claim_of_new_pod(stage: Stage) -> float:
+    """Until a pod that comes now has its claim."""
     began = time.monotonic()
     stage.world.apply(deployment(1, "more"))
     await stage.until(lambda: len(stage.claims()) == 2, LOADED_SECONDS, "the pod has a claim")
@@ -56,6 +79,8 @@ async def deletion_after_kill(stage: Stage) -> float:
 PLAYS = {
     "SIGTERM to gone": stopped,
     "kill -9 to the claim of a new pod": pod_after_kill,
+    "kill -9 of the other worker to the claim of a new pod": pod_after_other_kill,
+    "freeze to the claim of a new pod": pod_after_freeze,
     "kill -9 to the termination of a deleted claim": deletion_after_kill,
 }
 
