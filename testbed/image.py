@@ -1,5 +1,6 @@
 """The image of this commit, built once for what it is built from: its file tree, and its layout."""
 
+import fcntl
 import hashlib
 import os
 import shutil
@@ -47,11 +48,17 @@ def image_archive(name: str, write: Callable[[Path, str, Path], None]) -> Path:
 def _kept(name: str, build: Callable[[Path], None]) -> Path:
     kept = ROOT / ".dovetail" / "images" / name
     found = kept / _digest()
-    if not found.exists():
-        shutil.rmtree(kept, ignore_errors=True)
-        unfinished = kept / "unfinished"
-        build(unfinished)
-        unfinished.rename(found)
+    if found.exists():
+        return found
+    kept.mkdir(parents=True, exist_ok=True)
+    with (kept / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # lanes of tests side by side build it once
+        if not found.exists():
+            for earlier in filter(Path.is_dir, kept.iterdir()):
+                shutil.rmtree(earlier)
+            unfinished = kept / "unfinished"
+            build(unfinished)
+            unfinished.rename(found)
     return found
 
 

@@ -29,7 +29,10 @@ FIRST: Final = (
         f"tests/cluster/test_{name}.py"
         for name in ("flagships_changes", "flagships_savings", "flagships_drains", "flagships_books")
     ),
-    *(f"tests/cluster/test_{name}.py" for name in ("disruption", "system", "cloud", "lifecycle", "admission")),
+    *(
+        f"tests/cluster/test_{name}.py"
+        for name in ("try_it_on_kind", "disruption", "system", "cloud", "lifecycle", "admission")
+    ),
     *("tests/workflows/test_supervision.py", "tests/codecs/test_places.py", "tests/disruption/test_rollouts.py"),
 )
 

@@ -38,6 +38,11 @@ def archives(programs: Path, binaries: Binaries) -> tuple[Path, ...]:
     )
 
 
+def short_name(archive: Path) -> str:
+    """`web` of the image docker.io/library/web:1."""
+    return archive.parent.name.split("-")[1] if archive.parent.name.startswith("image-") else DOVETAIL
+
+
 def _of(name: str, entry: str, files: dict[str, Path]) -> Path:
     digest = hashlib.sha256(repr((name, entry, *files)).encode())
     for file in files.values():

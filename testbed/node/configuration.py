@@ -5,7 +5,6 @@ with the work of people who know nothing of it.
 """
 
 import json
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
@@ -48,7 +47,7 @@ def pods_network(number: int) -> Json:
     return {"cniVersion": "1.0.0", "name": "pods", "plugins": [{**bridge, "ipam": addresses}, ports]}
 
 
-def kubelet(number: int, pki: Path, cgroup: str, taints: list[Mapping[str, str]]) -> Json:
+def kubelet(number: int, pki: Path, cgroup: str) -> Json:
     """The kubelet's own file."""
     authentication: Json = {"anonymous": {"enabled": False}, "webhook": {"enabled": True}}
     return {
@@ -68,7 +67,6 @@ def kubelet(number: int, pki: Path, cgroup: str, taints: list[Mapping[str, str]]
         "imageGCHighThresholdPercent": 100,  # the disk is not the node's alone, and an image that is gone never returns
         "imagePullCredentialsVerificationPolicy": "NeverVerify",  # images are put there, none was pulled
         "enforceNodeAllocatable": ["pods"],
-        "registerWithTaints": taints,
         "shutdownGracePeriod": "0s",
     }
 

@@ -11,7 +11,6 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Self
@@ -39,15 +38,13 @@ class Machine:
     kubeconfigs: Path
     programs: Path
     images: tuple[Path, ...]
-    labels: Mapping[str, str] = dataclasses.field(default_factory=dict)
-    taints: tuple[Mapping[str, str], ...] = ()
 
     @classmethod
     def read(cls, file: Path) -> Self:
         """As `command` wrote it."""
         found = json.loads(file.read_text())
         found.update({key: Path(found[key]) for key in ("folder", "pki", "kubeconfigs", "programs")})
-        return cls(**{**found, "images": tuple(map(Path, found["images"])), "taints": tuple(found["taints"])})
+        return cls(**{**found, "images": tuple(map(Path, found["images"]))})
 
     def command(self) -> list[str]:
         """What starts it. SIGKILL ends it, with all that runs on it."""
@@ -73,7 +70,7 @@ def run(machine: Machine) -> None:
     runtime = written(machine.file("containerd.toml"), configuration.containerd(machine.programs))
     kubeconfig = machine.kubeconfigs / "system:kube-proxy.kubeconfig"
     proxy = written(machine.file("proxy.json"), configuration.proxy(machine.name, machine.number, kubeconfig))
-    own = configuration.kubelet(machine.number, machine.pki, machine.cgroup, list(machine.taints))
+    own = configuration.kubelet(machine.number, machine.pki, machine.cgroup)
     kubelet = written(machine.file("kubelet.json"), own)
 
     parts = {_start(machine, "containerd", "--config", str(runtime)): "containerd"}
@@ -81,10 +78,9 @@ def run(machine: Machine) -> None:
     for image in machine.images:
         subprocess.run(["ctr", "-n", "k8s.io", "images", "import", "--local", str(image)], check=True)
     parts[_start(machine, "kube-proxy", "--config", str(proxy))] = "kube-proxy"
-    labels = ",".join(f"{name}={value}" for name, value in machine.labels.items())
     words = ["--config", str(kubelet), "--kubeconfig", str(machine.kubeconfigs / f"{machine.name}.kubeconfig")]
     words += ["--hostname-override", machine.name, "--node-ip", address_of(machine.number), "--v=2"]
-    parts[_start(machine, "kubelet", *words, *(["--node-labels", labels] if labels else []))] = "kubelet"
+    parts[_start(machine, "kubelet", *words)] = "kubelet"
     while True:
         ended, status = os.wait()  # process 1 also inherits those whose parents have ended
         if ended in parts:

@@ -10,12 +10,13 @@ import json
 import shutil
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
 from testbed.node import cgroups, network
+from testbed.node.archives import short_name
 from testbed.node.configuration import names, written
 from testbed.node.machine import Machine
 from testbed.plane import ApiClient, ApiResponse, PlaneError, PlaneState
@@ -39,6 +40,8 @@ class Nodes:
     programs: Path
     images: tuple[Path, ...]
     numbers: dict[str, int] = field(default_factory=dict)  # of each node that runs
+    # None is given twice: whoever still knows an address of a node that is gone must not reach another.
+    _numbers: Iterator[int] = field(default_factory=lambda: iter(range(1, 250)))
 
     @property
     def tag(self) -> str:
@@ -65,9 +68,9 @@ class Nodes:
             if answer.status != 201:
                 raise PlaneError(f"the Service of the API server: {answer.status} {answer.text[:300]}")
 
-    def boot(self, name: str, labels: Mapping[str, str] | None = None) -> int:
-        """A machine that becomes, or takes over, the Node of that name."""
-        number = min(set(range(1, 250)) - set(self.numbers.values()))
+    def boot(self, name: str, images: Sequence[str] = ()) -> None:
+        """A machine that becomes, or takes over, the Node of that name. `images`: only these, by their short names."""
+        number = next(self._numbers)
         self.numbers[name] = number
         network.add_node(self.tag, number)
         pki, files = self.plane.folder / "pki", self.plane.folder / "kubeconfigs"
@@ -80,12 +83,10 @@ class Nodes:
             pki=pki,
             kubeconfigs=files,
             programs=self.programs,
-            images=self.images,
-            labels=labels or {},
+            images=tuple(each for each in self.images if not images or short_name(each) in images),
         )
         machine.folder.mkdir(parents=True, exist_ok=True)
         self._spawn(name, machine.command())
-        return number
 
     async def switch_off(self, name: str) -> None:
         """At once, as a machine that loses its power, with all that it leaves on this one."""

@@ -1,12 +1,9 @@
-"""The commands of docs/guides/try-it-on-kind.md, read out of it, against a real control plane and the cloud kwok.
+"""docs/guides/try-it-on-kind.md is played from its own page, on a node that is real.
 
-kind's containers cannot run where the tests do: the control plane is the test bed's, and the worker is a process with
-the rights of the chart. Everything else is what the guide says; kwok runs with the settings of the release that it
-installs.
+The page's commands are typed as they stand there: the workers run from our own image, as containers, with the chart's
+rights, probes and limits, on kwok as it is released. What is not typed says in the page's source why.
 """
 
-import asyncio
-import os
 import re
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -16,102 +13,139 @@ import pytest_asyncio
 
 from dovetail.adapters.kwok import names as own
 from dovetail.model import names
-from testbed.plane import find_binaries
-from testing.cluster.costs import start_worker
-from testing.cluster.ground import Ground
-from testing.cluster.kwok import CLOUD, end_kwok_nodes, start_kwok_worker, upstreams_kwok
+from dovetail.model.values.json import Json
+from testbed.plane.building import SOURCES
+from testing.cluster.guides import blocks_of, played
 from testing.cluster.objects import is_tainted, owner_of
-
-pytestmark = pytest.mark.cluster
+from testing.cluster.real_nodes import RealGround, ready, restarts
+from tests.real_nodes import real_ground
 
 ROOT = Path(__file__).parents[2]
 GUIDE = ROOT / "docs" / "guides" / "try-it-on-kind.md"
+RELEASES = "https://github.com/kubernetes-sigs/kwok/releases/download/"
 PODS = 6
-
-
-def step(number: int) -> list[str]:
-    """The commands of one step of the guide that speak to our objects."""
-    _, _, rest = GUIDE.read_text().partition(f"\n## {number}. ")
-    section = rest.partition("\n## ")[0]
-    lines = [line for block in re.findall(r"```sh\n(.*?)```", section, re.DOTALL) for line in block.splitlines()]
-    return [line for line in lines if line.startswith("kubectl ") and "https://" not in line]
-
-
-async def run(ground: Ground, command: str) -> str:
-    """As the guide has it, by the test bed's kubectl."""
-    program = find_binaries(lambda _line: None).path("kubectl")
-    process = await asyncio.create_subprocess_exec(
-        str(program),
-        *command.split()[1:],
-        cwd=ROOT,
-        env={**os.environ, "KUBECONFIG": str(ground.everything.plane.kubeconfig)},
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.STDOUT,
-    )
-    said, _ = await process.communicate()
-    assert process.returncode == 0, f"{command}: {said.decode()}"
-    return said.decode()
+LOCKED_DOWN = {"Uid": "65532", "CapEff": "0" * 16, "CapBnd": "0" * 16, "NoNewPrivs": "1", "Seccomp": "2"}
+_TELL = "import pathlib; print(pathlib.Path('/proc/1/status').read_text())"
 
 
 @pytest_asyncio.fixture(loop_scope="session")
-async def on_kwok(ground: Ground) -> AsyncIterator[Ground]:
-    """A worker whose cloud is kwok, with the rights that the chart gives it."""
-    async with upstreams_kwok(ground):
-        await start_kwok_worker(ground)
-        yield ground
-        for body in await ground.objects("Deployment"):
-            await ground.delete("Deployment", body["metadata"]["name"])
-        await end_kwok_nodes(ground)
-    ground.kill_workers()
+async def ground(request: pytest.FixtureRequest) -> AsyncIterator[RealGround]:
+    async for started in real_ground(request, "guide"):
+        yield started
 
 
-async def test_the_guide_from_a_pod_to_a_cancel_an_interruption_and_a_kill(on_kwok: Ground) -> None:
-    ground = on_kwok
-    pool, web, look = step(3)
-    await run(ground, pool)
-    await run(ground, web)
+def test_each_block_of_the_guide_is_played_or_says_why_not() -> None:
+    blocks = blocks_of(GUIDE)
 
-    async def settled() -> bool:
-        return bool(await ground.claims()) and await ground.settled(PODS)
+    assert len(blocks) == GUIDE.read_text().count("```sh\n")
+    assert {block.step[:2] for block in blocks if not block.not_played} == {f"{step}." for step in range(1, 7)}
+    assert all(len(block.not_played.split()) > 3 for block in blocks if block.not_played)
 
-    await ground.until(settled, 180, "the guide's pods run on nodes of kwok")
-    assert "nodeclaim" in await run(ground, look)
-    before = {node["metadata"]["name"] for node in await ground.nodes()}
-    for node in await ground.nodes():
-        assert node["spec"]["providerID"] == f"kwok://{node['metadata']['name']}"
-        assert node["metadata"]["annotations"][own.PLAYED] == own.FAKE
 
-    replace_all, cancel_all = step(4)
-    await run(ground, replace_all)
+def test_the_guide_installs_the_kwok_that_the_test_bed_builds() -> None:
+    version = re.search(r"sigs.k8s.io/kwok (v[\d.]+)", (SOURCES / "kwok" / "go.mod").read_text())
+    assert version is not None
+    assert set(re.findall(rf"{RELEASES}(v[\d.]+)/", GUIDE.read_text())) == {version[1]}
 
-    async def marked() -> bool:
-        return any(owner_of(claim) for claim in await ground.claims())
 
-    await ground.until(marked, 120, "a replacement is under way")
-    await run(ground, cancel_all)
+class Guide:
+    """The steps, each with what must be true before the next is typed."""
 
-    async def called_off() -> bool:
-        claims, nodes = await ground.claims(), await ground.nodes()
-        return {node["metadata"]["name"] for node in nodes} == before and not any(
-            [*(owner_of(claim) for claim in claims), *(is_tainted(node) for node in nodes)]
-        )
+    def __init__(self, ground: RealGround) -> None:
+        self.ground = ground
 
-    await ground.until(called_off, 180, "the change was called off and the nodes stand as before")
+    async def kwoks(self) -> list[Json]:
+        return await self.ground.nodes("karpenter.sh%2Fnodepool%3Dweb")
 
-    interrupt, _ = step(5)  # the kill is that of a process here
-    await run(ground, interrupt)
+    async def names(self) -> set[str]:
+        return {node["metadata"]["name"] for node in await self.kwoks()}
 
-    async def leaving() -> bool:
-        return any("deletionTimestamp" in claim["metadata"] for claim in await ground.claims())
+    async def settled(self) -> bool:
+        claims, pods = await self.ground.claims(), await self.ground.pods("app%3Dweb")
+        still = not any(owner_of(claim) or "deletionTimestamp" in claim["metadata"] for claim in claims)
+        return bool(claims) and still and len(pods) == PODS and all(map(ready, pods))
 
-    await ground.until(leaving, 120, "the announcement is answered")
-    start_worker(ground, **CLOUD)  # which kills the other
+    async def install(self) -> None:
+        """Steps 1 and 2: the workers are ready as they were first started, with no right that they need not have."""
+        for command in [*played(GUIDE, "1. "), *played(GUIDE, "2. ")]:
+            await self.ground.typed(re.sub(rf"{RELEASES}v[\d.]+/", f"{self.ground.cluster.kwok}/", command))
+        workers = await self.ground.workers()
+        assert len(workers) == 2 and all(map(ready, workers)) and [restarts(pod) for pod in workers] == [0, 0]
+        inside = "kubectl --namespace dovetail exec deploy/dovetail --"
+        status = await self.ground.typed(f'{inside} python3.11 -c "{_TELL}"')
+        shown = dict(line.split(":", 1) for line in status.splitlines() if ":" in line)
+        assert {key: shown[key].split()[0] for key in LOCKED_DOWN} == LOCKED_DOWN
+        await self.ground.typed(f"{inside} dovetail doctor")
 
-    async def replaced() -> bool:
-        return not before & {node["metadata"]["name"] for node in await ground.nodes()} and await settled()
+    async def nodes_appear(self) -> None:
+        """Step 3."""
+        pool, web, look = played(GUIDE, "3. ")
+        await self.ground.typed(pool)
+        await self.ground.typed(web)
+        await self.ground.until(self.settled, 180, "the guide's pods run on nodes of kwok")
+        assert "nodeclaim" in await self.ground.typed(look)
+        for node in await self.kwoks():
+            assert node["spec"]["providerID"] == f"kwok://{node['metadata']['name']}"
+            assert node["metadata"]["annotations"][own.PLAYED] == own.FAKE and ready(node)
 
-    await ground.until(replaced, 240, "after the kill other nodes have the pods")
-    nodes, claims = await ground.nodes(), await ground.claims()
-    of_claims = {claim["metadata"]["uid"] for claim in claims}
-    assert {node["metadata"]["labels"][names.CLAIM_UID_TAG] for node in nodes} == of_claims
-    assert len(nodes) == len(claims)
+    async def called_off(self) -> None:
+        """Step 4."""
+        before = await self.names()
+        replace_all, cancel_all = played(GUIDE, "4. ")
+        await self.ground.typed(replace_all)
+
+        async def marked() -> bool:
+            return any(owner_of(claim) for claim in await self.ground.claims())
+
+        await self.ground.until(marked, 120, "a replacement is under way")
+        await self.ground.typed(cancel_all)
+
+        async def as_before() -> bool:
+            claims, nodes = await self.ground.claims(), await self.kwoks()
+            marks = [*(owner_of(claim) for claim in claims), *(is_tainted(node) for node in nodes)]
+            return {node["metadata"]["name"] for node in nodes} == before and not any(marks)
+
+        await self.ground.until(as_before, 180, "the change was called off and the nodes stand as before")
+
+    async def interrupted_and_killed(self) -> None:
+        """Step 5."""
+        before, killed = await self.names(), {pod["metadata"]["uid"] for pod in await self.ground.workers()}
+        for command in played(GUIDE, "5. "):
+            await self.ground.typed(command)
+
+        async def replaced() -> bool:
+            return not before & await self.names() and await self.settled()
+
+        await self.ground.until(replaced, 240, "after the kill other nodes have the pods")
+        nodes, claims = await self.kwoks(), await self.ground.claims()
+        of_claims = {claim["metadata"]["uid"] for claim in claims}
+        assert {node["metadata"]["labels"][names.CLAIM_UID_TAG] for node in nodes} == of_claims
+        assert len(nodes) == len(claims)
+
+        async def others_ready() -> bool:
+            workers = await self.ground.workers()
+            others = not killed & {pod["metadata"]["uid"] for pod in workers}
+            return others and len(workers) == 2 and all(map(ready, workers))
+
+        await self.ground.until(others_ready, 120, "the workers that came next are ready")
+
+    async def looked_at(self) -> None:
+        """Step 6."""
+        [claim, *_] = await self.ground.claims()
+        node, name = claim["status"]["nodeName"], claim["metadata"]["name"]
+        explained, told = [
+            await self.ground.typed(re.sub(r"\bNODE\b", node, command)) for command in played(GUIDE, "6. ")
+        ]
+        assert node in explained
+        assert f"claim/{name}  LaunchNode, completed" in told
+
+
+@pytest.mark.cluster
+async def test_the_guide_from_the_installation_to_a_cancel_an_interruption_and_a_kill(ground: RealGround) -> None:
+    guide = Guide(ground)
+
+    await guide.install()
+    await guide.nodes_appear()
+    await guide.called_off()
+    await guide.interrupted_and_killed()
+    await guide.looked_at()
