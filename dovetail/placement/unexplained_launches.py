@@ -21,13 +21,7 @@ from dovetail.model.scheduling.requirements import from_expressions
 from dovetail.model.snapshot import Snapshot
 from dovetail.placement.earlier_claims import JOINING_SECONDS, lacks_what_pods_ask_for, up_for, used_claims
 from dovetail.placement.prices import worst_launch_price
-from dovetail.rules.brake.unused_launches import (
-    BRAKE,
-    Whose,
-    remembered_launches,
-    resumed_at,
-    whose_pods,
-)
+from dovetail.rules.brake.unused_launches import Whose, remembered_launches, remembered_since, whose_pods
 
 LACKING_AFTER: Final = 900.0  # a device's driver is built on some nodes
 UNUSED_AFTER: Final = 60.0  # after initialisation; the kube-scheduler binds thousands of pods in less
@@ -81,8 +75,9 @@ def _standing(snapshot: Snapshot, on_node: Mapping[str, Sequence[Pod]], well_kno
 
 
 def _recent(snapshot: Snapshot) -> Iterator[NodeClaim]:
-    """The claims that were made for pods or buffers within the hour, since their pools were last resumed, by age."""
-    since = {n: max(snapshot.now - BRAKE.window, resumed_at(p)) for n, p in snapshot.pools.items()}
+    """The claims that were made for pods or buffers within the hour, since their pools were last resumed, by age; where
+    a pool does not remember the whole hour, those of the time that it remembers."""
+    since = {n: remembered_since(p, snapshot.now) for n, p in snapshot.pools.items()}
     for claim in sorted(snapshot.claims.values(), key=attrgetter("created", "name")):
         begun = since.get(claim.labels.get(names.NODE_POOL, ""))
         planned = names.PLANNED_PODS in claim.annotations or names.PLANNED_BUFFERS in claim.annotations

@@ -18,7 +18,6 @@ from dovetail.model.values.memory import Memory, mark
 from dovetail.model.values.time import format_time, time_or_none
 
 BRAKE: Final = Brake(enough=10, share=0.5, window=3600.0, rests=Backoff(first=300.0, longest=2400.0))
-MOST_LAUNCHES: Final = 40  # of the newest; more than a brake waits for
 MOST_PODS: Final = 200  # of one launch
 MOST_OWNERS: Final = 20  # of one launch, those with most of its pods
 MANY_NAMESPACES: Final = 3  # what fails for so many at once is the fault of none of them
@@ -42,6 +41,7 @@ class UnusedLaunch:
     at: float
     pods: tuple[str, ...]  # their marks, and those of buffers
     whose: Whose = Whose()
+    forgotten: int = 0  # launches just before it that an annotation had no room for
 
 
 _MEMORY: Final = Memory(names.UNUSED_LAUNCHES, UnusedLaunch, before_0_2.unused_launches)
@@ -86,13 +86,23 @@ def remembered_launches(pool: NodePool, now: float) -> tuple[UnusedLaunch, ...]:
     return tuple(launch for launch in _MEMORY.read(pool) if launch.at >= since)
 
 
+def remembered_since(pool: NodePool, now: float) -> float:
+    """Since when not one of them is forgotten: only what was launched since then is compared with them."""
+    cut = [launch.at for launch in remembered_launches(pool, now) if launch.forgotten]
+    return max(now - BRAKE.window, resumed_at(pool), *cut)
+
+
 def with_unused_launch(pool: NodePool, new: UnusedLaunch, now: float) -> NodePool:
     """The pool that remembers one more launch; of one that is known only what it was made for is added."""
     found = {launch.claim: launch for launch in remembered_launches(pool, now)}
     before = found.get(new.claim, new)
     pods = tuple(sorted({*before.pods, *new.pods}))[:MOST_PODS]
     found[new.claim] = replace(before, pods=pods, whose=before.whose if before.whose.owners else new.whose)
-    return _MEMORY.write(pool, list(found.values())[-MOST_LAUNCHES:])
+    written = _MEMORY.write(pool, found.values())
+    kept = _MEMORY.read(written)
+    if not kept or len(kept) == len(found):
+        return written
+    return _MEMORY.write(pool, [replace(kept[0], forgotten=len(found) - len(kept)), *kept[1:]])
 
 
 def resumed_at(pool: NodePool) -> float:
