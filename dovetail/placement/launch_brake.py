@@ -22,7 +22,7 @@ from dovetail.placement.earlier_claims import used_claims
 from dovetail.placement.held_pools import trials
 from dovetail.placement.settings import BrakeSettings, PlacementSettings
 from dovetail.placement.unexplained_launches import Launch, launches_of
-from dovetail.rules.brake.unused_launches import BRAKE, stop_of, whose_pods
+from dovetail.rules.brake.unused_launches import BRAKE, MANY_NAMESPACES, stop_of, whose_pods
 
 OVER_ALL: Final = 2  # how many times one pool's limit all pools together may have
 
@@ -110,8 +110,8 @@ def _brakes(launches: Sequence[Launch], settings: BrakeSettings) -> _Brakes:
 
 def _of_many(launches: Sequence[Launch]) -> list[Launch]:
     """The launches with no more in vain of a namespace than of that with the third most: what one user's namespaces
-    bring about is no fault of a NodePool."""
-    spaces = [launch.whose.namespaces[:1] if launch.unexplained else () for launch in launches]
+    bring about is no fault of a NodePool. One for pods of three counts whatever they are."""
+    spaces = [_few(launch.whose.namespaces) if launch.unexplained else () for launch in launches]
     third = [0, 0, 0, *sorted(Counter(filter(None, spaces)).values())][-3]
     seen: Counter[tuple[str, ...]] = Counter()
     kept = []
@@ -120,6 +120,10 @@ def _of_many(launches: Sequence[Launch]) -> list[Launch]:
         if not space or seen[space] <= third:
             kept.append(launch)
     return kept
+
+
+def _few(namespaces: tuple[str, ...]) -> tuple[str, ...]:
+    return namespaces[:1] if len(namespaces) < MANY_NAMESPACES else ()
 
 
 def _held(groups: Mapping[str, Sequence[Launch]], settings: BrakeSettings) -> dict[str, _Brake]:

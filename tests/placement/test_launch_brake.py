@@ -195,9 +195,9 @@ def test_a_stop_that_a_person_wrote_by_hand_holds() -> None:
     assert stop.why == "I look into it"
 
 
-def of_one_owner(pods: Iterable[Pod]) -> list[Pod]:
+def of_one_owner(pods: Iterable[Pod], team: str = "team") -> list[Pod]:
     owner = Owner(api_version="apps/v1", kind="ReplicaSet", name="stuck", uid="rs-stuck", controller=True)
-    return [replace(pod, shape=replace(pod.shape, namespace="team"), owners=(owner,)) for pod in pods]
+    return [replace(pod, shape=replace(pod.shape, namespace=team), owners=(owner,)) for pod in pods]
 
 
 def of_one_namespace(pods: Iterable[Pod]) -> list[Pod]:

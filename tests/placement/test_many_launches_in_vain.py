@@ -1,6 +1,6 @@
-"""Launches in vain are counted whole: however many there were, as far back as they are weighed (PLQ-33)."""
+"""Launches in vain are counted whole: however many there were, and for whichever pods (PLQ-33)."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 
 import pytest
@@ -8,12 +8,13 @@ import pytest
 from dovetail.model.nodes import Node, NodeClaim
 from dovetail.model.pods import Pod
 from dovetail.model.pools import NodePool
+from dovetail.placement.earlier_claims import launch_in_vain
 from dovetail.placement.launch_brake import pods_held_back
 from dovetail.placement.settings import BrakeSettings, PlacementSettings
 from dovetail.rules.brake.unused_launches import remembered_launches, unused_launch, whose_pods, with_unused_launch
-from tests.placement.builders import NOW, a_bound_pod, a_pod, a_pool, a_snapshot, placed
-from tests.placement.test_earlier_claims import a_joined
-from tests.placement.test_launch_brake import stopped
+from tests.placement.builders import NOW, a_bound_pod, a_pod, a_pool, a_snapshot, groups, placed
+from tests.placement.test_earlier_claims import a_joined, with_claims
+from tests.placement.test_launch_brake import for_each, of_one_owner, of_teams, stopped, useless
 
 
 def in_vain_twice(pods: Iterable[Pod]) -> NodePool:
@@ -75,3 +76,24 @@ def test_where_launches_in_vain_are_forgotten_only_what_is_as_new_as_the_others_
 
     assert 10 < len(kept) < 40 and kept[-1].at == NOW - 1
     assert bool(stopped(a_snapshot(running, nodes=pairs, pools=[pool]))) is stops
+
+
+@pytest.mark.parametrize("of", [of_one_owner, of_teams])
+def test_useless_nodes_for_pods_of_the_same_three_namespaces_hold_those_three_alone(
+    of: Callable[[Iterable[Pod], str], list[Pod]],
+) -> None:
+    """PLQ-33: one user may have three, of one owner each or of many; standing nodes count as those that have ended."""
+    found, claims = useless(12)
+    rest = [[a_pod(f"{n}-{i}") for i in range(12)] for n in (1, 2)]
+    each = for_each(claims, found, *rest)
+    world = [pod for n, pods in enumerate([found, *rest]) for pod in of(pods, f"mine-{n}")]
+    stranger, pool, here = a_pod("stranger", cpu="7"), a_pool(), {pod.uid: pod for pod in world}
+    for claim in each:
+        launch = launch_in_vain(claim, here, NOW)
+        assert launch is not None
+        pool = with_unused_launch(pool, launch, NOW)
+
+    for snapshot in (with_claims([*world, stranger], *each), a_snapshot([*world, stranger], pools=[pool])):
+        assert not stopped(snapshot)
+        assert pods_held_back(world, snapshot, {}, PlacementSettings()).keys() == here.keys()
+        assert groups(placed(snapshot)) == [["stranger"]]

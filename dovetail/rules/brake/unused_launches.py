@@ -19,13 +19,13 @@ from dovetail.model.values.time import format_time, time_or_none
 
 BRAKE: Final = Brake(enough=10, share=0.5, window=3600.0, rests=Backoff(first=300.0, longest=2400.0))
 MOST_PODS: Final = 200  # of one launch
-MOST_OWNERS: Final = 20  # of one launch, those with most of its pods
-MANY_NAMESPACES: Final = 3  # what fails for so many at once is the fault of none of them
+MOST_OWNERS: Final = 20  # of one launch, those with most of its pods; and as many namespaces
+MANY_NAMESPACES: Final = 3  # what fails for so many at once, and is not too much of one, is the fault of none of them
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Whose:
-    """Who owns pods: the marks of their owners and of their namespaces; none if nobody is blamed."""
+    """Who owns pods: the marks of their owners and of their namespaces; none for a node that never came up."""
 
     owners: tuple[str, ...] = ()
     namespaces: tuple[str, ...] = ()
@@ -56,17 +56,15 @@ class Stop:
 
 
 def whose_pods(pods: Iterable[Pod]) -> Whose:
-    """Who owns these pods: nobody in particular where they are of many namespaces. A pod without a controller is its
-    own owner."""
-    found = Counter((pod.shape.namespace, *_owner_of(pod)) for pod in pods)
-    spaces = sorted({space for space, _, _ in found})
-    if len(spaces) >= MANY_NAMESPACES:
-        return Whose()
+    """Who owns these pods. A pod without a controller is its own owner."""
+    counts = Counter((pod.shape.namespace, *_owner_of(pod)) for pod in pods)
+    found = [owner for owner, _ in counts.most_common(MOST_OWNERS)]
+    spaces = sorted({space for space, _, _ in counts})[:MOST_OWNERS]
     called = [f"{space}/{name}" for space, _, name in found]
     return Whose(
-        owners=tuple(mark(f"{space}/{uid}") for (space, uid, _), _ in found.most_common(MOST_OWNERS)),
+        owners=tuple(mark(f"{space}/{uid}") for space, uid, _ in found),
         namespaces=tuple(mark(space) for space in spaces),
-        name=called[0] if len(called) == 1 else ", ".join(f"namespace {space}" for space in spaces),
+        name=called[0] if len(called) == 1 else ", ".join(f"namespace {space}" for space in spaces[:MANY_NAMESPACES]),
     )
 
 
