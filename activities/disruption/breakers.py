@@ -15,7 +15,6 @@ from dovetail.model import names
 from dovetail.model.nodes import NodeClaim
 from dovetail.model.own.rollouts import is_of_target
 from dovetail.model.pools import NodePool
-from dovetail.model.values.brake import Brake
 from dovetail.ports.failures import Failure
 from dovetail.ports.objects import NodePools
 from dovetail.rules.brake.breakers import Breaker, breaker_of, with_breaker
@@ -45,12 +44,12 @@ class BreakerMemory:
         try:
             said = await self.pauses.said(name)
             if said.pool is not None and is_of_target(claim, said.pool, said.rollouts):
-                change_of = partial(_failed, reason, plan_id, said.breaker_rule, self.now())
-                await revise_pool(self.pools, said.pool, change_of)
+                failed = partial(Breaker.failed, what=plan_id, rule=said.breaker_rule, now=self.now())
+                await revise_pool(self.pools, said.pool, partial(_failed, claim, reason, failed))
         except Failure as failure:
             _log.warning("NodePool %s: could not record the result of its replacements: %s", name, failure)
 
 
-def _failed(reason: str, plan_id: str, rule: Brake, now: float, pool: NodePool) -> Annotations:
+def _failed(claim: NodeClaim, reason: str, failed: Callable[[Breaker], Breaker], pool: NodePool) -> Annotations:
     known = breaker_of(pool, reason) or Breaker(reason=reason)
-    return changed(pool, with_breaker(pool, known.failed(plan_id, rule, now)))
+    return changed(pool, with_breaker(pool, failed(known)) if known.judges(claim) else pool)

@@ -20,7 +20,14 @@ from dovetail.model.own.rollouts import Rollout, RolloutState, RolloutStatus, Ro
 from dovetail.model.own.stable_images import Pin, pinned
 from dovetail.model.snapshot import Snapshot
 from dovetail.ports.failures import Conflict
-from dovetail.rules.brake.breakers import Breaker, Happened, breaker_of, with_breaker
+from dovetail.rules.brake.breakers import (
+    Breaker,
+    Happened,
+    breaker_of,
+    open_breakers,
+    with_breaker,
+    with_failures_answered,
+)
 from testing.fakes import FakeClaims, FakeNotices, FakePods, World, live_pauses
 from tests.activities.test_rates import Killed, Kills, Pools, Scene
 from tests.lifecycle.objects import a_joined_claim
@@ -135,6 +142,21 @@ async def test_the_count_and_the_rest_outlive_the_workers(seed: int) -> None:
 
     failed = known(pools)
     assert (len(failed.failures), failed.tries, failed.until(RULE)) == (4, 1, (failed.opened or 0.0) + 1200.0)
+
+
+@pytest.mark.parametrize(("waited", "opens"), [(300.0, False), (599.0, False), (600.0, True)])
+async def test_what_was_made_before_a_person_resumed_and_is_given_up_later_opens_nothing_again(
+    waited: float, opens: bool
+) -> None:
+    """Replacements of the broken image wait ten minutes, and a person mends the EC2NodeClass meanwhile."""
+    pools = Pools(World(), Kills())
+    pools.world.clock = 1000.0
+    pools.pool = with_failures_answered(with_breaker(pools.pool, OPEN), 1000.0)
+    pools.world.clock += waited
+    for plan in ("a", "b", "c"):
+        await give_back(pools, plan)
+
+    assert bool(open_breakers(pools.pool)) is opens
 
 
 @pytest.mark.parametrize(("makes", "counts"), [("image-2", True), ("", True), ("image-3", False)])

@@ -2,6 +2,7 @@
 
 import json
 import re
+import time
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,7 @@ from dovetail.disruption.rounds import never
 from dovetail.messages.plans import DisruptionPlan
 from dovetail.messages.states import Held
 from dovetail.model import names
+from dovetail.model.values.time import parse_time
 from dovetail.ports.failures import Forbidden
 from dovetail.rules.brake.breakers import Breaker, Happened, with_breaker
 from dovetail.rules.brake.unused_launches import resumed_annotations
@@ -175,7 +177,7 @@ def test_a_pool_whose_replacements_failed_is_resumed_by_the_same_command(
     failures = tuple(Happened(1700000000.0 + n, f"{n}") for n in (0, 1))
     opened = with_breaker(a_node_pool(), Breaker(reason="Drifted", failures=failures, opened=1700000001.0))
     pool["metadata"]["annotations"] = {names.BREAKER: opened.annotations[names.BREAKER]}
-    world = a_world(tmp_path, pool)
+    world, before = a_world(tmp_path, pool), int(time.time())
 
     assert typed(world, "resume", "--pool", "default") == 0
 
@@ -183,7 +185,8 @@ def test_a_pool_whose_replacements_failed_is_resumed_by_the_same_command(
     assert said.startswith("NodePool default: nodes are replaced again; 2 replacements for Drifted had failed")
     assert where == target(world)
     [left] = json.loads(own(world, "NodePool", "default")["breaker"])["entries"]
-    assert left == {"reason": "Drifted", "ended": "2023-11-14T22:13:21Z"}, "up to which failures"
+    assert left.keys() == {"reason", "ended"} and left["reason"] == "Drifted"
+    assert before <= parse_time(left["ended"]) <= time.time(), "what was made until now counts no more"
 
 
 def test_a_resume_that_fails_half_way_has_said_what_it_did(

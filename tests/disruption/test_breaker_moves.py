@@ -53,6 +53,7 @@ def a_replacement(
     conditions = tuple(c for c in pair.claim.conditions if c.type != names.INITIALIZED_CONDITION)
     claim = replace(
         pair.claim,
+        created=initialized - 60,
         annotations={names.REPLACEMENT_FOR: reason} if reason else {},
         conditions=(*conditions, condition(names.INITIALIZED_CONDITION, changed=initialized)),
     )
@@ -113,13 +114,22 @@ def test_what_has_failed_counts_once_and_no_more_when_a_good_one_or_a_person_has
     assert [each.reason for each in open_breakers(opened)] == ["Drifted"]
 
     pairs = failed if resumed else [*failed, a_replacement("good", NOW + 60)]
-    pool = with_failures_answered(opened) if resumed else looked(opened, pairs, NOW + 360)
+    pool = with_failures_answered(opened, NOW) if resumed else looked(opened, pairs, NOW + 360)
     for later in (370, 500, 1500):
         assert looked(pool, pairs, NOW + later) == pool and not open_breakers(pool)
     another = a_replacement("another", NOW + 360, ready="Unknown", since=NOW + 420)
     found = breaker_of(looked(pool, [*pairs, another], NOW + 425), "Drifted")
     assert found is not None and found.failures == (Happened(NOW + 425, mark(another.claim.uid)),)
     assert names.BREAKER not in looked(pool, pairs, NOW + 1800).annotations
+
+
+def test_what_was_made_before_a_person_resumed_and_fails_after_it_is_no_failure_of_what_was_mended() -> None:
+    pool = with_failures_answered(with_breaker(a_pool(), OPEN), NOW)
+    late = [a_replacement(f"r{n}", NOW + 30, ready="Unknown", since=NOW + 100) for n in range(3)]
+    anew = [a_replacement(f"n{n}", NOW + 90, ready="Unknown", since=NOW + 100) for n in range(3)]
+
+    assert looked(pool, late, NOW + 100) == pool
+    assert [each.reason for each in open_breakers(looked(pool, [*late, *anew], NOW + 100))] == ["Drifted"]
 
 
 def test_a_replacement_at_another_template_says_nothing() -> None:

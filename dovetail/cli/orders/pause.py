@@ -183,7 +183,8 @@ async def _resume_replacements(objects: "ClusterObjects", name: str) -> str:
     held += [slow.says(name)] if slow is not None else []
 
     def change_of(live: NodePool) -> Annotations:
-        return {names.RETURNED_MOVES: None, names.BREAKER: with_failures_answered(live).annotations.get(names.BREAKER)}
+        answered = with_failures_answered(live, time.time())
+        return {names.RETURNED_MOVES: None, names.BREAKER: answered.annotations.get(names.BREAKER)}
 
     if await revise_pool(objects.pools, pool, change_of) is None:
         raise CommandFailed(f"{name}: the NodePool is gone")

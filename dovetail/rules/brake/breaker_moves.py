@@ -28,14 +28,13 @@ from dovetail.rules.said import rollouts_in
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Proof:
-    """An initialised replacement at the pool's template. `claim`: its UID; `since`: when it became ready, or ceased to
-    be."""
+    """An initialised replacement at the pool's template. `since`: when it became ready, or ceased to be."""
 
     reason: str
     initialized: float
     ready: bool
     since: float
-    claim: str
+    claim: NodeClaim
 
     @property
     def proven(self) -> float:
@@ -53,8 +52,8 @@ def next_breakers(pool: NodePool, snapshot: Snapshot, rule: Brake, now: float) -
     proofs = list(proofs_of(pool, claims, snapshot))
     for proof in proofs:
         known = breaker_of(pool, proof.reason) or Breaker(reason=proof.reason)
-        if proof.failed(rule, now) and proof.since > known.ended:
-            pool = with_breaker(pool, known.failed(proof.claim, rule, max(now, proof.since)))
+        if proof.failed(rule, now) and known.judges(proof.claim):
+            pool = with_breaker(pool, known.failed(proof.claim.uid, rule, max(now, proof.since)))
     owners = [owner for claim in claims if (owner := claim.annotations.get(names.OWNER))]
     for reason, known in breakers_of(pool).items():
         well = any(p.reason == reason and p.ready and p.initialized > known.last and now >= p.proven for p in proofs)
@@ -93,5 +92,5 @@ def proofs_of(pool: NodePool, claims: Iterable[NodeClaim], snapshot: Snapshot) -
                 initialized=initialized.changed,
                 ready=ready.status == "True",
                 since=ready.changed,
-                claim=claim.uid,
+                claim=claim,
             )

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from dovetail.model import before_0_2, names
+from dovetail.model.nodes import NodeClaim
 from dovetail.model.pools import NodePool
 from dovetail.model.reasons.disruption_reasons import DisruptionReason
 from dovetail.model.values.brake import Brake
@@ -32,8 +33,8 @@ class Happened:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Breaker:
     """What a NodePool remembers for one reason and template. `opened`: the last failure while it is open; None: it is
-    closed. `ended`: the last failure that a good replacement or a person has answered; what failed by then counts no
-    more."""
+    closed. `ended`: when a person resumed the pool, or the last failure that a good replacement has answered; what was
+    made before counts no more."""
 
     reason: str
     failures: tuple[Happened, ...] = ()
@@ -49,8 +50,12 @@ class Breaker:
 
     @property
     def answered(self) -> "Breaker":
-        """The breaker once a replacement was good, or a person resumes: its failed nodes may stand for hours yet."""
+        """The breaker once a replacement was good: its failed nodes may stand for hours yet."""
         return Breaker(reason=self.reason, ended=self.last)
+
+    def judges(self, claim: NodeClaim) -> bool:
+        """Whether it matters how the claim fares."""
+        return claim.created >= self.ended
 
     def until(self, rule: Brake) -> float | None:
         """When one is tried; None if it is closed."""
@@ -126,9 +131,9 @@ def without_breaker(pool: NodePool, reason: str) -> NodePool:
     return _remembering(pool, {key: each for key, each in breakers_of(pool).items() if key != reason})
 
 
-def with_failures_answered(pool: NodePool) -> NodePool:
-    """The pool once a person says that what has failed is mended."""
-    return _remembering(pool, {reason: each.answered for reason, each in breakers_of(pool).items()})
+def with_failures_answered(pool: NodePool, now: float) -> NodePool:
+    """The pool once a person says that what has failed is mended: what was made before may fail for ten minutes yet."""
+    return _remembering(pool, {reason: Breaker(reason=reason, ended=now) for reason in breakers_of(pool)})
 
 
 def without_probe(pool: NodePool, reason: str, owner: str) -> NodePool:
