@@ -89,7 +89,10 @@ def _oversized(snapshot: Snapshot, placement: Placement) -> Iterator[Notice]:
     for name, where in islice(pools.items(), MOST):
         if item := keys.get(name):
             named = ", ".join(where[:MOST_NAMED])
-            message = f"No instance type of NodePools {named} holds its pod: no node of theirs keeps room for it"
+            message = (
+                f"No instance type of NodePools {named} holds its pod, within their limits and beside the DaemonSets "
+                "of higher priority or older: no node of theirs keeps room for it"
+            )
             yield replace(notice_about(item, "FitsNoInstanceType", message, "Warning"), window=STANDING_WINDOW)
 
 

@@ -10,10 +10,12 @@ from acceptance.karpenter import KARPENTER_PLACEMENT
 from dovetail.model import names
 from dovetail.model.objects.workloads import DaemonSet
 from dovetail.model.pods import HostPort, NodeTerm, Owner, Pod, PodShape, Toleration
+from dovetail.model.pools import Catalogue
 from dovetail.model.scheduling.taints import Taint
-from dovetail.model.values.resources import NANO
+from dovetail.model.snapshot import Snapshot
+from dovetail.model.values.resources import NANO, parse_resources
 from dovetail.placement.place_pods import place
-from dovetail.placement.settings import PlacementSettings
+from dovetail.placement.settings import CostSettings, PlacementSettings
 from tests.placement.builders import (
     NOW,
     TYPES,
@@ -33,6 +35,8 @@ from tests.placement.builders import (
 
 ANY = Toleration(operator="Exists")
 WEB = (HostPort(address="0.0.0.0", port=80, protocol="TCP"),)
+KARPENTERS = PlacementSettings(profile=KARPENTER_PLACEMENT)
+CILIUM: dict[str, Any] = {"labels": {"app": "cilium"}}
 ON_SMALL = (term(one_of(names.INSTANCE_TYPE, "small")),)
 
 
@@ -114,6 +118,93 @@ def test_a_daemon_set_whose_pod_a_node_could_not_hold_empty_keeps_no_room_of_it(
 
         assert list(placed(world).existing) == ["n1"]
         assert placed(world, PlacementSettings(profile=KARPENTER_PLACEMENT)).existing == {}
+
+
+def _with_daemon_sets(*made: DaemonSet, **fields: Any) -> Snapshot:
+    return a_snapshot(fields.pop("pods", [a_pod("p")]), daemon_sets={each.name: each for each in made}, **fields)
+
+
+def test_where_no_type_holds_all_daemon_sets_those_count_whose_turn_is_first() -> None:
+    """PLQ-69: by priority, then by age. The types with room for these are still preferred to smaller ones."""
+    young, old = replace(_daemon_set("a", "10"), created=NOW), replace(_daemon_set("b", "9"), created=NOW - 9)
+    critical = replace(young, pod=replace(young.pod, priority=2_000_001_000))
+
+    by_age, by_priority = placed(_with_daemon_sets(young, old)), placed(_with_daemon_sets(critical, old))
+    for found, counted, name in ((by_age, 9, "default/a"), (by_priority, 10, "default/b")):
+        (node,) = found.new
+        assert ([item.name for item in node.types], node.requests["cpu"]) == (["huge"], (1 + counted) * NANO)
+        assert found.oversized == ((name, "default"),)
+    assert not placed(_with_daemon_sets(young, old), PlacementSettings(profile=KARPENTER_PLACEMENT)).new
+    assert placed(_with_daemon_sets(young, _daemon_set("c", "6"))).oversized == ()  # the largest type holds both
+
+
+def test_a_daemon_set_that_fits_on_no_type_within_the_limits_counts_on_no_node_of_the_pool() -> None:
+    """PLQ-69."""
+    limited = a_pool(limits=parse_resources({"cpu": "12"}))
+    found = placed(_with_daemon_sets(_daemon_set(cpu="14"), pools=[limited]))
+
+    assert [item.name for node in found.new for item in node.types] == ["small", "medium", "large"]
+    assert found.oversized == (("default/d", "default"),)
+
+
+@pytest.mark.parametrize(
+    ("pod", "types"),
+    [
+        (a_pod("p", shape=a_shape(node_selector=((names.INSTANCE_TYPE, "small"),))), ["small"]),
+        (a_pod("p", cpu="3"), ["medium", "large"]),
+    ],
+)
+def test_a_pod_that_has_no_type_with_room_for_a_daemon_set_gets_one_that_could_not_hold_it(
+    pod: Pod, types: list[str]
+) -> None:
+    """PLQ-69: the last resort. A pool that has room for both comes first, and so does reserved capacity."""
+    others = (replace(TYPES[3], name="larger", capacity={**TYPES[3].capacity, "cpu": 32 * NANO}),)
+    wide = replace(_with_daemon_sets(_daemon_set(cpu="14"), pods=[pod], pools=[a_pool("heavy", weight=9), a_pool()]))
+    beside = replace(wide, catalogues={**wide.catalogues, "default": Catalogue(types=(TYPES[0], *others))})
+
+    assert _types([pod], _daemon_set(cpu="14")) == types
+    assert not placed(_with_daemon_sets(_daemon_set(cpu="14"), pods=[pod]), KARPENTERS).new
+    if pod.requests["cpu"] == 3 * NANO:
+        assert [node.pool for node in placed(beside).new] == ["default"]
+
+
+def test_where_the_limits_leave_only_types_that_are_too_small_for_a_daemon_set_one_of_these_is_taken() -> None:
+    """PLQ-69."""
+    limited = a_pool(limits=parse_resources({"cpu": "20"}))
+    full = [a_node("n1", cpu="12")], [a_bound_pod("b", "n1", cpu="12")]
+
+    found = placed(
+        _with_daemon_sets(_daemon_set(cpu="14"), pods=[a_pod("p"), *full[1]], nodes=full[0], pools=[limited])
+    )
+    assert [item.name for node in found.new for item in node.types] == ["small", "medium", "large"]
+
+
+def test_a_pod_that_must_be_beside_a_daemon_set_gets_no_type_that_is_too_small_for_it() -> None:
+    """PLQ-66, PLQ-69."""
+    agent = _daemon_set(cpu="14", **CILIUM)
+
+    assert _types([a_pod("p", cpu="2", shape=beside("cilium"))], agent) == ["huge"]
+    assert _types([a_pod("p", cpu="3", shape=beside("cilium"))], agent) == []
+
+
+def test_a_node_that_could_hold_each_daemon_set_but_not_all_keeps_room_for_those_whose_turn_is_first() -> None:
+    """PLQ-69: what runs there already counts as one of them."""
+    sets = (_daemon_set("a", "6"), _daemon_set("b", "6"))
+    empty = _with_daemon_sets(*sets, pods=[a_pod("p", cpu="2")], nodes=[a_node("n1", cpu="8")])
+
+    assert list(placed(empty).existing) == ["n1"]
+    assert not placed(empty, KARPENTERS).existing
+    assert not placed(replace(empty, pods={"p": a_pod("p", cpu="3")})).existing
+
+
+def test_the_search_for_cheaper_nodes_leaves_a_node_of_last_resort_as_it_is() -> None:
+    """PLQ-69."""
+    pods = [a_pod("p", cpu="3"), *(a_pod(f"q{n}", cpu="1") for n in range(5))]
+    settings = PlacementSettings(cost=CostSettings(everywhere=True, steps=9))
+    found = placed(_with_daemon_sets(_daemon_set(cpu="14"), pods=pods), settings)
+
+    assert not found.refused
+    assert sorted(pod.name for node in found.new for pod in node.pods) == sorted(pod.name for pod in pods)
 
 
 def test_karpenter_makes_no_node_beside_a_daemon_set_that_fits_nowhere() -> None:
@@ -243,7 +334,6 @@ def beside(app: str) -> PodShape:
     return a_shape(affinity=(near(names.HOSTNAME, app=app),))
 
 
-CILIUM: dict[str, Any] = {"labels": {"app": "cilium"}}
 GPU = Taint(key="gpu", value="", effect="NoSchedule")
 
 

@@ -17,6 +17,7 @@ class DaemonSet:
     namespace: str
     uid: str = ""
     pod: Pod
+    created: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

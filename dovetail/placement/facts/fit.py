@@ -29,16 +29,18 @@ class Overhead:
 class Fit:
     """The rows of one template by what they have room for, next to their DaemonSets (PLC-119)."""
 
-    def __init__(self, table: TypeTable, overheads: Sequence[Overhead], overhead_of: Sequence[int]) -> None:
+    def __init__(
+        self, table: TypeTable, overheads: Sequence[Overhead], overhead_of: Sequence[int], crowded: int = 0
+    ) -> None:
+        """`overhead_of`: of each row. `crowded`: rows that are too small for some of their DaemonSets (PLQ-69)."""
         self.overheads = tuple(overheads)
-        self.overhead_of = tuple(overhead_of)  # type -> index of its overhead
         self.overhead_rows = [0] * len(overheads)
         names = table.dimensions.names
         self._taken = [table.dimensions.of(overhead.requests) for overhead in overheads]
         self.room: list[list[int]] = []
         valid = table.usable
         for row, (number, group) in enumerate(table.rows):
-            overhead = overhead_of[number]
+            overhead = overhead_of[row]
             self.overhead_rows[overhead] |= 1 << row
             size = table.types[number].groups[group][0]
             have = list(map(sub, [size.get(name, 0) for name in names], self._taken[overhead]))
@@ -46,6 +48,7 @@ class Fit:
                 valid &= ~(1 << row)
             self.room.append(have)
         self.valid, self._usable = valid, table.usable
+        self.whole, self.crowded = valid & ~crowded, valid & crowded
         self._steps = [self._suffixes([have[d] for have in self.room]) for d in range(len(names))]
 
     @staticmethod

@@ -24,7 +24,7 @@ from dovetail.model.scheduling.requirements import (
 )
 from dovetail.model.scheduling.taints import Taint, untolerated
 from dovetail.model.snapshot import Snapshot
-from dovetail.model.values.resources import Resources, fits
+from dovetail.model.values.resources import Resources, fits, total
 from dovetail.placement.facts.cluster_nodes import ClusterNode, settling
 from dovetail.placement.facts.masks import mask_of
 from dovetail.placement.facts.moving_pods import sizes_of
@@ -102,13 +102,13 @@ class _Expected:
         self._nothing = [0] * len(dimensions)
         self._vector = vector
         self._keys = sorted({key for d in daemons for needs in d.alternatives for key in needs})
-        self._largest = {name: max(d.requests.get(name, 0) for d in daemons) for name in dimensions} if daemons else {}
+        self._all = total(daemon.requests for daemon in daemons)
         self._known: dict[tuple[object, ...], list[int]] = {}
 
     def on(self, item: ClusterNode, table: "NodeTable", bit: int, pods: Sequence[Pod]) -> list[int]:
         """Amounts in the order of the dimensions. Of what is expected, what runs already is left out; unexpected
         daemons give nothing back (PLC-66)."""
-        small = not fits(self._largest, item.allocatable)
+        small = not fits(self._all, item.allocatable)
         signature = (item.taints, tuple(item.labels.get(key) for key in self._keys), small and id(item.allocatable))
         expected = self._known.get(signature)
         if expected is None:

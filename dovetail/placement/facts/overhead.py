@@ -5,10 +5,11 @@ DaemonSet: its newest live one, because admission may have changed its requests,
 has the template's node affinity, because the DaemonSet controller pins each live pod to its node.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from dovetail.model.objects.judging import Judging, Unjudged
+from dovetail.model.objects.workloads import DaemonSet
 from dovetail.model.pods import HostPort, Pod, Toleration
 from dovetail.model.scheduling.requirements import RequirementSet, compatible
 from dovetail.model.scheduling.taints import Taint, untolerated
@@ -28,7 +29,7 @@ PREFER_NO_SCHEDULE = Toleration(operator="Exists", effect="PreferNoSchedule")
 DaemonRows = Callable[["Daemon", Sequence[int], Sequence[int]], int]
 
 
-@dataclass(slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True, eq=False)
 class Daemon:
     """One DaemonSet's representative: requests, ports, and one requirement set per or-ed node term.
 
@@ -40,12 +41,18 @@ class Daemon:
     pod: Pod
     alternatives: tuple[RequirementSet, ...]
     oversized_counts: bool
+    since: float = 0.0  # when the DaemonSet was made
     first: int = 0
 
     @property
     def requests(self) -> Resources:
         """What the pod asks for, `pods: 1` included."""
         return self.pod.requests
+
+    @property
+    def turn(self) -> tuple[int, float, str]:
+        """Where room is short: by priority, as the kube-scheduler gives it, then by age."""
+        return -(self.pod.priority or 0), self.since, self.name
 
     @property
     def ports(self) -> tuple[HostPort, ...]:
@@ -76,13 +83,13 @@ def daemons_of(snapshot: Snapshot, settings: PlacementSettings, labels: KnownLab
         pod = _representative(newest.get((item.namespace, item.uid), item.pod), item.pod)
         if pod.shape.uses_resource_claims and settings.ignore_dra:
             continue
-        daemon = judging.judge(item, "placement", _daemon, f"{item.namespace}/{item.name}", pod, settings, labels)
+        daemon = judging.judge(item, "placement", _daemon, item, pod, settings, labels)
         if not isinstance(daemon, Unjudged):
             found.append(daemon)
     return found
 
 
-def _daemon(name: str, pod: Pod, settings: PlacementSettings, labels: KnownLabels) -> Daemon:
+def _daemon(item: DaemonSet, pod: Pod, settings: PlacementSettings, labels: KnownLabels) -> Daemon:
     shape = labels.narrowed(within_reason(pod.shape))
     if len(pod.requests) > POD_RESOURCES:
         pod = replace(pod, requests={name: amount for name, amount in pod.requests.items() if amount})
@@ -91,7 +98,11 @@ def _daemon(name: str, pod: Pod, settings: PlacementSettings, labels: KnownLabel
         for term in shape.required_terms or ((),)
     )
     return Daemon(
-        name=name, pod=pod, alternatives=alternatives, oversized_counts=settings.profile.oversized_daemons_count
+        name=f"{item.namespace}/{item.name}",
+        pod=pod,
+        alternatives=alternatives,
+        oversized_counts=settings.profile.oversized_daemons_count,
+        since=item.created,
     )
 
 
@@ -104,70 +115,130 @@ def _rows_for(daemon: Daemon, requirements: RequirementSet, table: TypeTable, da
     return daemon_rows(daemon, suiting, table.type_rows)
 
 
+def _room(table: TypeTable, row: int) -> Resources:
+    number, group = table.rows[row]
+    return table.types[number].groups[group][0]
+
+
 def _rows_with_room(daemon: Daemon, rows: int, of_pool: int, table: TypeTable) -> int:
     """Without the rows that lack a device of the daemon's, and none if the pool has no row that holds it (PLQ-69).
 
     A type that is only too small stays one to avoid, if there is a larger one.
     """
-
-    def holds(row: int, wanted: Resources) -> bool:
-        number, group = table.rows[row]
-        return fits(wanted, table.types[number].groups[group][0])
-
-    if not any(holds(row, daemon.requests) for row in bits(rows & of_pool)):
+    if not any(fits(daemon.requests, _room(table, row)) for row in bits(rows & of_pool)):
         return 0
     devices = {name: amount for name, amount in daemon.requests.items() if amount and name not in ORDINARY}
-    return sum(1 << row for row in bits(rows) if holds(row, devices)) if devices else rows
+    return sum(1 << row for row in bits(rows) if fits(devices, _room(table, row))) if devices else rows
 
 
-def overhead_groups(
-    daemons: Sequence[Daemon],
+Running = list[tuple[Daemon, int]]  # with the rows on which it counts
+
+
+def _on(running: Running, table: TypeTable, row: int) -> list[Daemon]:
+    """Those that count on the type of the row (PLC-182c)."""
+    rows = table.type_rows[table.rows[row][0]]
+    return [daemon for daemon, mask in running if mask & rows]
+
+
+def _together(running: Running, rows: int, table: TypeTable) -> bool:
+    """Whether one of the rows has room for all that count there."""
+    return any(fits(total(d.requests for d in _on(running, table, row)), _room(table, row)) for row in bits(rows))
+
+
+def _in_turn(running: Running, of_pool: int, table: TypeTable) -> Running:
+    """Where no row of the pool has room for all of them, those that have room beside the ones whose turn is before
+    theirs (PLQ-69)."""
+    if not of_pool or any(daemon.oversized_counts for daemon, _ in running) or _together(running, of_pool, table):
+        return running
+    counted: Running = []
+    for daemon, rows in sorted(running, key=lambda each: each[0].turn):
+        if not rows & of_pool or _together([*counted, (daemon, rows)], rows & of_pool, table):
+            counted.append((daemon, rows))
+    return counted
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Overheads:
+    """What the DaemonSets of a pool take: the groups of rows with the same ones, and the group of each row.
+
+    `crowded`: rows that could not hold each of their DaemonSets, and where those count that they could. `oversized`:
+    the DaemonSets that count nowhere.
+    """
+
+    groups: tuple[Overhead, ...]
+    group_of: tuple[int, ...]
+    crowded: int
+    oversized: tuple[str, ...]
+
+
+def overheads_of(
+    daemons: Iterable[Daemon],
     requirements: RequirementSet,
-    taints: tuple[Taint, ...],
     table: TypeTable,
+    small_enough: int,
     daemon_rows: DaemonRows,
-) -> tuple[list[Overhead], list[int], tuple[str, ...]]:
-    """Types with the same daemons form a group: the groups, the group of each type (PLC-182c), and the daemons that
-    none of the pool's types holds."""
+) -> Overheads:
+    """What those that tolerate the taints of a pool take of its nodes. `small_enough`: the rows that its limits let
+    through."""
     of_pool = table.rows_of(requirements)
-    running: list[tuple[Daemon, int]] = []
+    of_pool = of_pool & small_enough or of_pool
+    running: Running = []
     oversized: list[str] = []
     for daemon in daemons:
-        if untolerated(taints, daemon.pod.shape.tolerations) is None:
-            wanted = _rows_for(daemon, requirements, table, daemon_rows)
-            rows = wanted if daemon.oversized_counts else _rows_with_room(daemon, wanted, of_pool, table)
-            running.append((daemon, rows))
-            if wanted & of_pool and not rows:
-                oversized.append(daemon.name)
-    numbers: dict[tuple[int, ...], int] = {}
+        wanted = _rows_for(daemon, requirements, table, daemon_rows)
+        rows = wanted if daemon.oversized_counts else _rows_with_room(daemon, wanted, of_pool, table)
+        running.append((daemon, rows))
+        if wanted & of_pool and not rows:
+            oversized.append(daemon.name)
+    counted = _in_turn(running, of_pool, table)
+    oversized += [each[0].name for each in running if each not in counted]
+    return _grouped([each for each in running if each in counted], table, tuple(sorted(oversized)))
+
+
+def _grouped(running: Running, table: TypeTable, oversized: tuple[str, ...]) -> Overheads:
+    numbers: dict[tuple[str, ...], int] = {}
     groups: list[Overhead] = []
     group_of: list[int] = []
-    for rows in table.type_rows:
-        members = tuple(index for index, (_, mask) in enumerate(running) if mask & rows)
-        number = numbers.get(members)
-        if number is None:
-            number = numbers[members] = len(groups)
-            chosen = [running[index][0] for index in members]
+    crowded = 0
+
+    def number_of(chosen: list[Daemon]) -> int:
+        names = tuple(daemon.name for daemon in chosen)
+        if names not in numbers:
+            numbers[names] = len(groups)
             groups.append(
                 Overhead(
                     requests=total(daemon.requests for daemon in chosen),
                     ports=tuple(port for daemon in chosen for port in daemon.ports),
-                    daemon_sets=tuple(daemon.name for daemon in chosen),
+                    daemon_sets=names,
                 )
             )
+        return numbers[names]
+
+    for row in range(len(table.rows)):
+        chosen, room = _on(running, table, row), _room(table, row)
+        number = number_of(chosen)
+        if not fits(groups[number].requests, room):
+            held = [daemon for daemon in chosen if daemon.oversized_counts or fits(daemon.requests, room)]
+            if len(held) < len(chosen):
+                number = number_of(held)
+                crowded |= 1 << row
         group_of.append(number)
-    return groups, group_of, tuple(oversized)
+    return Overheads(groups=tuple(groups), group_of=tuple(group_of), crowded=crowded, oversized=oversized)
 
 
 def expected_on_node(
     daemons: Sequence[Daemon], taints: tuple[Taint, ...], labels: RequirementSet, room: Resources
 ) -> list[Resources]:
     """What each daemon requests that a node with these effective taints, labels and allocatable will run
-    (PLC-182d)."""
-    return [
-        daemon.requests
+    (PLC-182d); where it has no room for all, those whose turn is first (PLQ-69)."""
+    found = [
+        daemon
         for daemon in daemons
         if untolerated(taints, daemon.pod.shape.tolerations) is None
         and compatible(labels, daemon.alternatives[daemon.first])
-        and (daemon.oversized_counts or fits(daemon.requests, room))
     ]
+    held: list[Resources] = []
+    for daemon in sorted(found, key=lambda each: each.turn):
+        if daemon.oversized_counts or fits(total([*held, daemon.requests]), room):
+            held.append(daemon.requests)
+    return held

@@ -9,7 +9,9 @@ these labels.
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from itertools import count
+from operator import and_
 
 from dovetail.model import names
 from dovetail.model.places.placements import EmptyPool
@@ -32,7 +34,7 @@ from dovetail.placement.closed_offerings import closed_offerings, closed_words
 from dovetail.placement.facts.claim_rules import SIMULATION_KEYS
 from dovetail.placement.facts.dimensions import Dimensions
 from dovetail.placement.facts.fit import Fit
-from dovetail.placement.facts.overhead import Daemon, overhead_groups
+from dovetail.placement.facts.overhead import Daemon, overheads_of
 from dovetail.placement.facts.states import State, States
 from dovetail.placement.facts.type_table import CompiledType, TypeTable
 from dovetail.placement.min_values import shortest_prefix
@@ -123,6 +125,10 @@ class Template:
             for term in (shape.affinity if self.absent else ())
         )
 
+    def is_for_company(self, shape: PodShape) -> bool:
+        """Whether such a pod must share a node with a DaemonSet that will run on some of the pool's nodes."""
+        return any(_is_beside(term, shape, daemon) for term in shape.affinity for daemon in self.running)
+
 
 def _is_beside(term: PodTerm, shape: PodShape, daemon: PodShape) -> bool:
     """Whether the term asks for the daemon's node. A namespace selector counts as selecting every namespace."""
@@ -171,25 +177,26 @@ class TemplateCompiler:
                 suiting=bool(suiting),
                 closed=closed_words(closed_offerings(suiting), requirements),
             )
-        overheads, overhead_of, oversized = overhead_groups(
-            self._daemons, requirements, pool.template.taints, table, settings.profile.daemon_rows
-        )
-        limited: Resources = pool.limits or {}
-        known = {name for overhead in overheads for name in overhead.daemon_sets}
+        limited: Resources = {name: most for name, most in (pool.limits or {}).items() if name != NODES}
+        capacities = {name: Capacities(table, name) for name in limited}
+        small_enough = reduce(and_, (capacities[name].at_most(most) for name, most in limited.items()), table.every)
+        tolerant = (d for d in self._daemons if untolerated(pool.template.taints, d.pod.shape.tolerations) is None)
+        overheads = overheads_of(tolerant, requirements, table, small_enough, settings.profile.daemon_rows)
+        known = {name for group in overheads.groups for name in group.daemon_sets}
         company = self._daemons if settings.profile.daemons_are_company else ()
         return Template(
             number=number,
             pool=pool,
             table=table,
-            fit=Fit(table, overheads, overhead_of),
+            fit=Fit(table, overheads.groups, overheads.group_of, overheads.crowded),
             states=states,
             start=start,
             rows=rows,
-            capacities={name: Capacities(table, name) for name in limited if name != NODES},
+            capacities=capacities,
             reserved_rows=_reserved_rows(table),
             running=tuple(daemon.pod.shape for daemon in company if daemon.name in known),
             absent=tuple(daemon.pod.shape for daemon in company if daemon.name not in known),
-            oversized=oversized,
+            oversized=overheads.oversized,
         )
 
 

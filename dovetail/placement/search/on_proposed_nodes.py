@@ -8,7 +8,7 @@ A draft that has no type left in the domain that a spread asks for now may still
 asks for another domain; it stays a candidate (unlike PLF-14).
 """
 
-from itertools import chain
+from itertools import chain, product
 from operator import add, le
 
 from dovetail.model import names
@@ -52,6 +52,8 @@ class DraftPlacer:
         self.made: list[NodeDraft] = []
         self.order = DraftOrder()
         self.closed: frozenset[str] = frozenset()  # pools of which none is opened now
+        self.crowds = any(template.fit.crowded for template in templates)
+        self.crowding = False  # whether one may be opened of types that are too small for a DaemonSet (PLQ-69)
         self.limits = limits
         self.reservations = reservations
         self.devices = devices
@@ -238,13 +240,16 @@ class DraftPlacer:
             if shape.nowhere_at == shape.picked_at:
                 return False
             self._somewhere = bool(self.closed)  # topology is not asked about these
-        for template in self._offered:
+        for crowded, template in product((False, True) if self.crowding else (False,), self._offered):
             if not shape.facts.tolerated[template.number] or self.limits.nodes_exhausted(template):
                 continue
-            rows = self.limits.rows(template)
+            fit = template.fit
+            rows = self.limits.rows(template) & (fit.crowded if crowded else fit.whole)
             if not rows:
                 self._somewhere = True  # as far as is known: topology was not asked
-            elif self._open(demand, pod, template, rows):
+            elif not (crowded and template.is_for_company(shape.facts.pod_shape)) and self._open(
+                demand, pod, template, rows
+            ):
                 return True
         if shape.domains and not self._somewhere:
             shape.nowhere_at = shape.picked_at

@@ -169,8 +169,17 @@ class Pass:
     # --- the loop
 
     def run(self, pods: Sequence[Pod]) -> None:
-        """Place what can be placed. Pods that an earlier pass had no time for come first, in ever larger parts, because
-        preparing for all of them may be what took its time."""
+        """Place what can be placed. What finds no place beside all DaemonSets may do without those that would not fit
+        on its node in any case (PLQ-69)."""
+        self._run(pods)
+        if self.drafts.crowds and self.complete and (without := self._to_try_again(pods)):
+            self.drafts.crowding = True
+            self._run(without)
+            self.drafts.crowding = False
+
+    def _run(self, pods: Sequence[Pod]) -> None:
+        """Pods that an earlier pass had no time for come first, in ever larger parts, because preparing for all of
+        them may be what took its time."""
         ordered = self._sorted(pods)
         if not self.options.first:
             self._place_all(self._admitted(ordered))
@@ -226,7 +235,7 @@ class Pass:
     def run_on_nodes_only(self, pods: Sequence[Pod]) -> tuple[Pod, ...]:
         """Place on existing nodes what fits there; returns the pods that find no place, which are not refused."""
         self.packing = on_nodes_only
-        self.run(pods)
+        self._run(pods)
         self.packing = self.options.packing
         return self._to_try_again(pods)
 

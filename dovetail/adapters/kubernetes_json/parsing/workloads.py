@@ -31,6 +31,7 @@ from dovetail.model.objects.workloads import (
 )
 from dovetail.model.pods import Expression, Pod
 from dovetail.model.values.json import ReadOnlyJson
+from dovetail.model.values.time import optional_time
 
 Built = TypeVar("Built")
 
@@ -68,7 +69,10 @@ def _daemon_set(raw: ReadOnlyJson) -> DaemonSet:
         shape=parse_shape(template_metadata, spec),
         requests=pod_requests({"spec": spec}, limits_as_requests=True),
     )
-    return DaemonSet(name=name_of(metadata), namespace=namespace, uid=metadata.get("uid") or "", pod=pod)
+    created = optional_time(metadata.get("creationTimestamp")) or 0.0
+    return DaemonSet(
+        name=name_of(metadata), namespace=namespace, uid=metadata.get("uid") or "", pod=pod, created=created
+    )
 
 
 def parse_daemon_set(raw: ReadOnlyJson) -> DaemonSet:

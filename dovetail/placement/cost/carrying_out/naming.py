@@ -47,7 +47,7 @@ class Namer:
     def _holding(self, made: Bin, template: Template) -> int:
         """The rows that hold the bin."""
         amounts = made.counts @ self._compiled.problem.sizes[made.items]
-        return template.fit.holding(list(map(floor, amounts.tolist())), template.rows)
+        return template.fit.holding(list(map(floor, amounts.tolist())), template.rows & template.fit.whole)
 
     def _suiting(self, made: Bin, start: State) -> int:
         """The rows that suit all of the pods, in whichever zone the node comes to be."""

@@ -31,7 +31,7 @@ class Cells:
         found: dict[int, dict[int, float]] = {}
         sets = {}
         for row, (number, group) in enumerate(template.table.rows):
-            if not (template.rows & template.fit.valid) >> row & 1:
+            if not (template.rows & template.fit.whole) >> row & 1:
                 continue
             for offering in template.table.types[number].groups[group][1]:
                 if offering.reservation is not None:

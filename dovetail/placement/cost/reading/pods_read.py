@@ -47,6 +47,8 @@ class PodReader:
 
     def members(self, draft: NodeDraft) -> tuple[list[Member], list[Pod]]:
         """The pods of a draft that may move, as items, and those that stay."""
+        if draft.rows & draft.template.fit.crowded:
+            return [], list(draft.pods)
         found, staying = list[Member](), list[Pod]()
         for pod, demand, state in self._arrivals(draft):
             shape = demand.shape
@@ -159,7 +161,7 @@ def _rows_of(shape: ShapeInPass, fixed: Fixed, kept: Needs, weight: int, cells: 
     template = cells.template
     if not _admits(template, weight) or not shape.facts.tolerated[template.number]:
         return [0] * len(cells.states)
-    suiting = template.rows & template.fit.valid
+    suiting = template.rows & template.fit.whole
     each = zip(cells.states, cells.open, strict=True)
     return [suiting & _rows(shape, fixed, cell.narrow(kept), keys) for cell, keys in each]
 
