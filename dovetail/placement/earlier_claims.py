@@ -265,17 +265,17 @@ def _has_lost_its_room(
     on_node: Mapping[str, Sequence[Pod]],
     takes: Callable[[str, Pod], bool],
 ) -> bool:
-    """Whether the node is gone, or would hold the pod if others had not taken its room, or did not keep it away: then
-    the pod needs another node at once. Pods that only took spare room do not count."""
+    """Whether the node is gone, or would hold the pod if others had not taken its room, or did not keep it away from
+    there or from elsewhere: then the pod needs another node at once. Pods that only took spare room do not count."""
     if snapshot.has_lost_its_node(claim):
         return True
     node = snapshot.pairing.node_of(claim) if claim.provider_id else None
     present = [p for p in on_node.get(node.name, ()) if is_active(p)] if node is not None else []
-    if node is None or not present:
+    if node is None or not _suits(node, pod):
         return False
     planned = set(planned_pods(claim))
     own = [p for p in present if p.uid in planned or is_daemon(p) or is_mirror(p)]
-    if len(own) == len(present) or not _suits(node, pod):
+    if len(own) == len(present) and not (pod.shape.spread or pod.shape.affinity or pod.shape.anti_affinity):
         return False
     if not fits(total([p.requests for p in (*own, pod)]), node.allocatable):
         return False

@@ -7,7 +7,7 @@ import pytest
 
 from dovetail.model import names
 from dovetail.model.nodes import Condition, Node, NodeClaim
-from dovetail.model.pods import HostPort, Pod, PodShape
+from dovetail.model.pods import HostPort, Owner, Pod, PodShape
 from dovetail.model.snapshot import Snapshot
 from dovetail.model.values.resources import parse_resources
 from dovetail.placement.earlier_claims import earlier_claims
@@ -181,6 +181,7 @@ def test_a_pod_whose_room_is_still_there_waits_for_it_whoever_has_taken_what_was
     assert found.awaited == {pod.uid: claim.name for pod in pods}
 
 
+DAEMON = Owner(api_version="apps/v1", kind="DaemonSet", name="d", uid="uid-d", controller=True)
 APART = a_shape({"app": "x"}, anti_affinity=(near(names.HOSTNAME, app="x"),))
 SPREAD = a_shape({"app": "x"}, spread=(spread(names.HOSTNAME, app="x"),))
 ONE_PORT = a_shape(host_ports=(HostPort(address="", port=80, protocol="TCP"),))
@@ -198,6 +199,24 @@ def test_a_pod_that_its_twins_keep_off_its_nodes_is_given_another_one_at_once(sh
     placement = placed(a_snapshot([pod, *twins], nodes=held))
 
     assert (len(placement.new), len(placement.existing)) == (nodes, 1 - nodes)
+
+
+@pytest.mark.parametrize("also", [(), ("agent",)])
+def test_a_pod_that_its_twins_keep_off_the_zone_of_its_empty_nodes_is_given_one_elsewhere_at_once(
+    also: tuple[str, ...],
+) -> None:
+    """A spread over zones asks about nodes that were not made for it, and DaemonSets' pods take nobody's room."""
+    shape = a_shape({"app": "x"}, spread=(spread(names.ZONE, app="x"),))
+    pod, room = a_pod("web", shape=shape), parse_resources({"cpu": "4", "memory": "16Gi", "pods": "110"})
+    held = [a_joined(f"n{i}", pod, ready_for=60.0, room=room) for i in (1, 2)]
+    agents = [replace(a_bound_pod(f"{name}{i}", f"n{i}"), owners=(DAEMON,)) for name in also for i in (1, 2)]
+    full = [a_node(f"full{zone}", zone=f"z{zone}", cpu="4") for zone in (1, 2, 3)]
+    others = [a_bound_pod(f"other{zone}", f"full{zone}", cpu="3500m") for zone in (1, 2, 3)]
+    twin = a_bound_pod("twin", "full1", cpu="500m", shape=shape)
+
+    [node] = placed(a_snapshot([pod, *agents, *others, twin], nodes=[*held, *full])).new
+    assert node.requirements[names.ZONE].values <= {"z2", "z3"}
+    assert not placed(a_snapshot([pod, *agents, *others], nodes=[*held, *full])).new  # its nodes take it
 
 
 def test_a_pod_whose_room_was_taken_four_times_is_said_to_have_lost_it() -> None:
