@@ -622,6 +622,19 @@ async def test_a_class_that_cannot_be_read_says_so_on_itself(stage: Stage) -> No
         {"kubeReserved": {"cpu": 1}},
         {"featureGates": {"X": "true"}},
         {"tracing": []},
+        {"memorySwap": "LimitedSwap"},
+        {"crashLoopBackOff": {"maxContainerRestartPeriod": "abc"}},
+        {"authentication": {"anonymus": {"enabled": False}}},
+        {"authentication": {"webhook": {"cacheTTL": 30}}},
+        {"memorySwap": {"swapBehaviour": "LimitedSwap"}},
+        {"reservedMemory": [{"numaNode": "0", "limits": {"memory": "1Gi"}}]},
+        {"reservedMemory": [{"numaNode": 0, "limits": {"memory": "much"}}]},
+        {"shutdownGracePeriodByPodPriority": {"priority": 0}},
+        {"shutdownGracePeriodByPodPriority": [{"priority": "0", "shutdownGracePeriodSeconds": 60}]},
+        {"logging": {"verbosity": -1}},
+        {"logging": {"vmodule": [{"file": "a.go"}]}},
+        {"staticPodURLHeader": {"Accept": "text/plain"}},
+        {"userNamespaces": {"idsPerPod": "65536"}},
     ],
     ids=json.dumps,
 )
@@ -647,10 +660,33 @@ async def test_a_kubelet_has_the_fields_of_kubernetes_1_37_with_their_types(stag
             "reservedMemory": [{"numaNode": 0, "limits": {"memory": "1Gi"}}],
             "memorySwap": {"swapBehavior": "NoSwap"},
             "clusterDNS": None,
+            "crashLoopBackOff": {"maxContainerRestartPeriod": "30s"},
+            "authentication": {"anonymous": {"enabled": False}, "webhook": {"cacheTTL": "2m"}, "x509": None},
+            "authorization": {"mode": "Webhook", "webhook": {"cacheAuthorizedTTL": "5m0s"}},
+            "logging": {
+                "flushFrequency": 5_000_000_000,
+                "verbosity": 2**32 - 1,
+                "vmodule": [{"filePattern": "kubelet*", "verbosity": 4}],
+                "options": {"json": {"infoBufferSize": 0}, "text": {"splitStream": True, "infoBufferSize": "1Mi"}},
+            },
+            "staticPodURLHeader": {"Accept": ["text/plain"]},
+            "shutdownGracePeriodByPodPriority": [{"priority": 0, "shutdownGracePeriodSeconds": 60}],
+            "tracing": {"endpoint": "localhost:4317", "samplingRatePerMillion": 100},
+            "userNamespaces": {"idsPerPod": 65536},
         }
     )
 
     assert stage.classes.condition("ValidationSucceeded") == ("True", "ValidationSucceeded")
+
+
+async def test_a_kubelets_refusal_names_the_place_within_its_field(stage: Stage) -> None:
+    """AWS-23."""
+    await stage.with_class(kubelet={"reservedMemory": [{"numaNode": 0}, {"numaNode": "1", "limit": {}}]})
+
+    conditions = stage.classes.objects["default"]["status"]["conditions"]
+    [said] = [each["message"] for each in conditions if each["type"] == "ValidationSucceeded"]
+    assert "spec.kubelet.reservedMemory[1].numaNode: must be a whole number" in said
+    assert "reservedMemory[1].limit: unknown field" in said
 
 
 async def test_a_reservation_of_an_unknown_kind_is_left_out(stage: Stage) -> None:

@@ -60,7 +60,7 @@ def kubelet_verdict(node_class: NodeClass, *, expressions: bool) -> Verdict | No
     """The refusal, or None. `expressions`: the gate that allows formulas in place of numbers."""
     kubelet = node_class.kubelet
     wrong = sorted(misfits(node_class.spec.kubelet or {}).items())
-    problems = [f"spec.kubelet.{field}: {words}" for field, words in wrong] or list(_problems(kubelet))
+    problems = [f"spec.kubelet.{words}" for _, words in wrong] or list(_problems(kubelet))
     if problems:
         return false("InvalidKubeletConfiguration", "; ".join(problems))
     formulas = list(formulas_in(kubelet))
