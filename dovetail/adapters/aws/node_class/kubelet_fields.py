@@ -129,7 +129,10 @@ _NESTED: Final[Mapping[str, Any]] = {  # a list holds what each of its objects h
     "reservedMemory": [{"numaNode": _INT32, "limits": _QUANTITIES}],
     "shutdownGracePeriodByPodPriority": [{"priority": _INT32, "shutdownGracePeriodSeconds": _INT64}],
 }
-_FIELDS: Final = {field: kind for kind, fields in _NAMES.items() for field in fields.split()} | _NESTED
+_FIELDS: Final[Mapping[str, Any]] = {
+    **{field: kind for kind, fields in _NAMES.items() for field in fields.split()},
+    **_NESTED,
+}
 
 
 def misfits(kubelet: Mapping[str, Any]) -> dict[str, str]:
