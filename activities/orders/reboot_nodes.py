@@ -36,6 +36,7 @@ from dovetail.model.values.durations import parse_seconds
 from dovetail.model.values.time import format_time, time_or_none
 from dovetail.notices.claims import reboot_failed, reboot_observed
 from dovetail.ports.cloud import Cloud
+from dovetail.ports.failures import Permanent
 from dovetail.ports.objects import ClaimStatus, MetadataChange, NodeClaims, Nodes, Notices, Pods
 from dovetail.telemetry.metrics.karpenters.lifecycle import disrupted, rebooted
 from dovetail.termination.evictions import plan_evictions
@@ -116,7 +117,7 @@ class RebootNodes:
             return await self._clean(claim, node, "it has ended")
         issued = time_or_none(claim.annotations.get(names.REBOOT_ISSUED, ""))
         if issued is not None:
-            return await self._look(claim, node, issued)
+            return await self._look(claim, node, condition, issued)
         if self.now() > condition.changed + _grace_of(claim) + ISSUING_SECONDS:
             return await self._give_up(claim, "the cloud did not take the reboot", "provider_error")
         if node is None:
@@ -154,19 +155,22 @@ class RebootNodes:
                 return StepOutcome(message="already gone")
             claim, before = noted, node.boot_id
         if node.boot_id == before:
-            await self.ports.cloud.reboot(claim.provider_id, claim.name)
+            try:
+                await self.ports.cloud.reboot(claim.provider_id, claim.name)
+            except Permanent as error:  # trying again cannot help
+                return await self._give_up(claim, f"reboot rejected by the cloud provider: {error}", "provider_error")
         noted = await self._annotate(claim, {names.REBOOT_ISSUED: format_time(self.now())})
         said = await self._say(noted, "True", ISSUED, condition.message) if noted is not None else None
         return StepOutcome(message="the cloud reboots it", writes=() if said is None else (claim_write(said),))
 
-    async def _look(self, claim: NodeClaim, node: Node | None, issued: float) -> StepOutcome:
+    async def _look(self, claim: NodeClaim, node: Node | None, condition: Condition, issued: float) -> StepOutcome:
         """See whether it is up again, and ready for pods as a new node must be."""
         if node is not None and node.boot_id != claim.annotations.get(names.PRE_BOOT_ID, ""):
             node = await self._open(node)
             await self.ports.notices.publish(reboot_observed(claim))
             if node is not None and blocker(claim, (node,)) is None:
                 said = await self._say(claim, "False", SUCCEEDED, "node rebooted and rejoined the cluster")
-                rebooted("succeeded")
+                rebooted("succeeded", self.now() - condition.changed, self.now() - issued)
                 return await self._clean(said or claim, node, "rebooted")
         if self.now() > issued + BACK_SECONDS:
             return await self._give_up(claim, "the node did not come back within twenty minutes", "recovery_timeout")
@@ -177,7 +181,8 @@ class RebootNodes:
         write = await delete_because(self.ports.claims, claim, Ending.REPAIRED, f"rebooted in vain: {why}")
         hurried = await hurry(self.ports.claims, claim, self.now() + _grace_of(claim))
         await self.ports.notices.publish(reboot_failed(claim, why))
-        rebooted(result)
+        began = claim.condition(names.REBOOTING)
+        rebooted(result, self.now() - (began.changed if began is not None else self.now()))
         disrupted(claim, "unhealthy")
         return StepOutcome(message=why, writes=(write if hurried is None else claim_write(hurried),))
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 from dovetail.disruption.nodes.candidates import Block, Candidate
 from dovetail.disruption.simulation.simulation import Replacement
+from dovetail.messages.plans import decision_of
 from dovetail.model.reasons.disruption_reasons import DisruptionReason
 from dovetail.notices.decisions import decision_notice
 from dovetail.notices.notice import Notice
@@ -24,6 +25,7 @@ class Command:
     moved: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # existing node -> pods that move there
     at_once: bool = False  # waits for nothing: its pods get their nodes as they are evicted
     reboots: bool = False  # its instance is rebooted in place
+    terminates_first: str = ""  # why it leaves before its replacement is made
     beside: float = 0.0  # saved an hour in addition to instances, by having fewer nodes
 
     @property
@@ -31,7 +33,7 @@ class Command:
         """What is done, in upstream's words (DIS-8)."""
         if not self.candidates:
             return "no-op"
-        return "reboot" if self.reboots else "replace" if self.replacements else "delete"
+        return decision_of(self)
 
     @property
     def price(self) -> float:

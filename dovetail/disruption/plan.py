@@ -101,6 +101,7 @@ def planned(
         replacements=tuple(_proposed(made, well_known, lists) for made in command.replacements),
         destinations=tuple(sorted(command.moved)),
         reboots=command.reboots,
+        terminates_first=command.terminates_first,
         drain_first=command.at_once or any(_drains_first(command, each) for each in command.candidates),
         savings=command.promised,
         price=command.price,

@@ -9,6 +9,7 @@ from dovetail.messages.plans import NOMINATION_SECONDS
 from dovetail.messages.sizes import PLAN_BYTES
 from dovetail.model.names import WELL_KNOWN_LABELS
 from dovetail.model.pods import SpreadConstraint
+from dovetail.model.reasons.disruption_reasons import DisruptionReason
 from dovetail.placement.settings import CostSettings
 
 
@@ -20,6 +21,7 @@ class DisruptionSettings:
     reserved_capacity: bool = True
     manages_deletion_costs: bool = False  # the gate PodDeletionCostManagement: pods' deletion costs are ours
     repairs: bool = False  # the gate NodeRepair, and neither LEGACY_NODE_REPAIR nor DOVETAIL_KEEP_WAY_BACK
+    terminates_first: frozenset[DisruptionReason] = frozenset()  # the gates TerminateFirstDrift, TerminateFirstRepair
     min_values_policy: Literal["Strict", "BestEffort"] = "Strict"
     preference_policy: Literal["Respect", "Ignore"] = "Respect"
     default_spread: tuple[SpreadConstraint, ...] = ()

@@ -5,8 +5,9 @@ mappings), sorted, because a frozenset iterates in another order in another proc
 Lists of instance types are long and shared by many proposed nodes, so a plan stores each list once.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Final, Literal
+from typing import Final, Literal, Protocol
 
 from dovetail.model.nodes import NodeClassRef
 from dovetail.model.own.rollout_places import RolloutBasis, RolloutPlace
@@ -179,12 +180,31 @@ class DisruptionCommand:
     replacements: tuple[ProposedNode, ...] = ()
     destinations: tuple[str, ...] = ()  # existing nodes that the simulation moved pods to, to be nominated
     reboots: bool = False  # the instance is rebooted in place: nothing is marked or deleted
+    terminates_first: str = ""  # why its replacement is not made before it leaves
     drain_first: bool = False  # the pool asks for taint -> replace -> drain -> delete
     summary: str = ""  # the decision in one line, for events and for people
     savings: float = 0.0  # estimated, per hour (DIS-10)
     price: float = 0.0  # of the targets, per hour, when it was decided
     asked_by: str = ""  # the people who asked for it
     shares: tuple[Share, ...] = ()  # whose pods its nodes are for; none where all are empty, and in plans of 0.1.0
+
+
+class _Decided(Protocol):
+    @property
+    def reboots(self) -> bool: ...
+
+    @property
+    def terminates_first(self) -> str: ...
+
+    @property
+    def replacements(self) -> Sequence[object]: ...
+
+
+def decision_of(command: _Decided) -> str:
+    """What is done with the nodes of a command, in upstream's words."""
+    if command.reboots:
+        return "reboot"
+    return "terminate-first" if command.terminates_first else "replace" if command.replacements else "delete"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

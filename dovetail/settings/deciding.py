@@ -7,6 +7,7 @@ from dovetail.background.time_limit import TimeLimit
 from dovetail.disruption.settings import DisruptionSettings
 from dovetail.messages.plans import nomination_seconds
 from dovetail.model.names import WELL_KNOWN_LABELS
+from dovetail.model.reasons.disruption_reasons import DisruptionReason
 from dovetail.placement.settings import BrakeSettings, CostSettings, PlacementSettings
 from dovetail.settings.settings import Settings
 
@@ -31,6 +32,11 @@ DECIDING: Final = (
     "brake_launches",
     "brake_dollars",
 )
+
+_TERMINATES_FIRST: Final = {
+    "TerminateFirstDrift": DisruptionReason.DRIFTED,
+    "TerminateFirstRepair": DisruptionReason.UNHEALTHY,
+}
 
 
 def deciding(settings: Settings) -> dict[str, Any]:
@@ -85,6 +91,7 @@ def disruption_settings(settings: Settings) -> DisruptionSettings:
         spot_to_spot=settings.gates["SpotToSpotConsolidation"],
         manages_deletion_costs=settings.gates["PodDeletionCostManagement"],
         repairs=settings.repairs_by_disruption,
+        terminates_first=frozenset(reason for gate, reason in _TERMINATES_FIRST.items() if settings.gates.get(gate)),
         reserved_capacity=settings.gates["ReservedCapacity"],
         min_values_policy=settings.min_values,
         preference_policy=settings.preferences,

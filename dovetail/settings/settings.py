@@ -29,6 +29,8 @@ GATES: Final = {
     "StaticCapacity": False,
     "CapacityBuffer": False,
     "PodDeletionCostManagement": False,
+    "TerminateFirstDrift": False,
+    "TerminateFirstRepair": False,
 }
 
 Role = Literal["control", "plan"]

@@ -82,8 +82,6 @@ WITHOUT_EFFECT: Final[tuple[WithoutEffect, ...]] = (
 )
 
 GATES_WITHOUT_EFFECT: Final[Mapping[str, str]] = {
-    "TerminateFirstDrift": "a node whose replacement finds no place in its reservation or its static pool stays",
-    "TerminateFirstRepair": "repair deletes the unhealthy node first in any case",
     "DRANVIDIAGPU": "no instance type is known by its devices; see docs/guides/devices.md",
     "DRAEFA": "no instance type is known by its devices; see docs/guides/devices.md",
 }

@@ -307,7 +307,7 @@ async def test_a_reason_of_a_newer_version_keeps_no_other_disruption_from_being_
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     """What an older worker does not know is left to one that does, and said once."""
-    odd = replace(marked("Unhealthy"), name="pool-0", uid="c-0")
+    odd = replace(marked("Weathered"), name="pool-0", uid="c-0")
     found = Answered(marked(), freeze=UNDO)
     found.world.put(odd)
 
@@ -317,7 +317,7 @@ async def test_a_reason_of_a_newer_version_keeps_no_other_disruption_from_being_
     assert found.signals.sent == [("c/disrupt/1", "cancel", "peak season", "Freeze peak")]
     said = [record.getMessage() for record in caplog.records if "pool-0" in record.getMessage()]
     assert said == [
-        "NodeClaim pool-0 is disrupted as Unhealthy, a reason that this version does not know: no Freeze calls it off"
+        "NodeClaim pool-0 is disrupted as Weathered, a reason that this version does not know: no Freeze calls it off"
     ]
 
 

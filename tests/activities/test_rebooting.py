@@ -16,7 +16,7 @@ from dovetail.messages.subjects import ClaimRef
 from dovetail.model import names
 from dovetail.model.nodes import Condition, Node, NodeClaim, NodeClassRef, RepairPolicy
 from dovetail.model.pods import Pod
-from dovetail.ports.failures import Retryable
+from dovetail.ports.failures import Forbidden, Retryable
 from testing.fakes.cloud import FakeCloud
 from testing.fakes.nodes import FakeClaims, FakeNodes
 from testing.fakes.pods import FakePods
@@ -209,6 +209,19 @@ async def test_a_node_that_boots_and_is_not_ready_for_pods_is_not_yet_back() -> 
     assert scene.node.taints == (), "pods may come as soon as it has booted: the kube-scheduler sees what is there"
     scene.booted(allocatable={"nvidia.com/gpu": 8})
     assert await scene.step() == "rebooted"
+
+
+async def test_what_the_cloud_refuses_for_good_ends_the_reboot_at_once() -> None:
+    """A missing right: the node is replaced within its bound, and not after five minutes."""
+    scene = Scene()
+
+    async def refuses(provider_id: str, claim: str = "") -> None:
+        raise Forbidden("ec2:RebootInstances", "UnauthorizedOperation")
+
+    scene.cloud.reboot = refuses  # type: ignore[method-assign]
+    await scene.until("reboot rejected by the cloud provider: ec2:RebootInstances: UnauthorizedOperation")
+
+    assert scene.claim.deleting_since is not None and scene.claim.annotations[names.TERMINATION_DEADLINE]
 
 
 async def test_what_the_cloud_does_not_take_is_asked_for_again_and_then_replaced() -> None:

@@ -12,6 +12,7 @@ from dovetail.messages.plans import DisruptionCommand, DisruptionPlan
 from dovetail.model import names
 from dovetail.model.nodes import RepairPolicy
 from dovetail.model.pools import Budget, NodePool
+from dovetail.model.reasons.disruption_reasons import DisruptionReason
 from dovetail.model.snapshot import Snapshot
 from dovetail.model.values.resources import NODES
 from testing.disruption_worlds import NOW, Pair, a_pair, a_pdb, a_pod, a_pool, a_world, condition
@@ -180,3 +181,43 @@ def test_a_node_of_a_static_pool_is_replaced_from_the_template_within_its_limit(
         pool = a_pool(replicas=10, limits=limits)
         (found,) = [commands(a_fleet(ill("n1"), pool=pool))]
         assert [c.method for c in found] == (["repair"] if goes else [])
+
+
+FIRST: Final = replace(REPAIRS, terminates_first=frozenset(DisruptionReason))
+AT_LIMIT: Final = "static NodePool is at its node limit and cannot stage a replacement"
+
+
+def a_full_static(*sick: Pair, well: int = 9, **pool: Any) -> Snapshot:
+    count = len(sick) + well
+    return a_fleet(*sick, well=well, pool=a_pool(**{"replicas": count, "limits": {NODES: count}, **pool}))
+
+
+@pytest.mark.parametrize(("reason", "name"), [("Unhealthy", "repair"), ("Drifted", "staticDrift")])
+def test_a_static_pool_at_its_limit_says_so_or_lets_one_node_leave_first(reason: str, name: str) -> None:
+    """DIS-77: in 1.15 behind a gate for each."""
+    sick = ill("n1") if reason == "Unhealthy" else a_pair("n1", also=(names.DRIFTED,))
+    other = ill("n2") if reason == "Unhealthy" else a_pair("n2", also=(names.DRIFTED,))
+    world = a_full_static(sick, other)
+
+    closed = decide(world, REPAIRS, never)
+    (command,) = commands(world, FIRST)
+
+    assert ("Node", "n1", "DisruptionBlocked", AT_LIMIT) in said(closed)
+    assert not isinstance(closed.choice, DisruptionPlan)
+    assert (command.method, command.reason, [t.node for t in command.targets]) == (name, reason, ["n1"])
+    assert (command.replacements, command.terminates_first) == ((), "static-at-limit")
+    assert command.summary.startswith("terminate-first: [n1]")
+
+
+@pytest.mark.parametrize("away", ["leaving", "starting", "missing", "pool not ready"])
+def test_the_next_leaves_only_once_the_last_one_is_replaced(away: str) -> None:
+    pools: dict[str, Any] = {"conditions": ()} if away == "pool not ready" else {}
+    if away == "missing":
+        pools = {"replicas": 12, "limits": {NODES: 11}}
+    starting = {"labels": {k: v for k, v in a_pair("n2").node.labels.items() if k != names.INITIALIZED}}
+    other = {
+        "leaving": a_pair("n2", claim={"deleting_since": NOW - 1}),
+        "starting": a_pair("n2", node=starting),
+    }.get(away, a_pair("n2"))
+
+    assert not any(c.reason == "Unhealthy" for c in commands(a_full_static(ill("n1"), other, **pools), FIRST))

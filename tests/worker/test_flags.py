@@ -106,12 +106,10 @@ def test_a_gate_that_nobody_knows_is_warned_about() -> None:
 
 def test_a_gate_of_karpenters_that_does_nothing_here_is_known_and_loud_where_it_is_open() -> None:
     """Karpenter 1.15's chart writes all of them into its Deployment, closed."""
-    core = "ReservedCapacity=true,TerminateFirstDrift=true,TerminateFirstRepair=false"
+    core = "ReservedCapacity=true,TerminateFirstDrift=false,TerminateFirstRepair=false"
     said = besides(report(FEATURE_GATES=core, AWS_FEATURE_GATES="DRANVIDIAGPU=false,DRAEFA=true"))
     levels = {text.partition(" has no effect: ")[0]: level for level, text in said}
     assert levels == {
-        "FEATURE_GATES: TerminateFirstDrift=true": logging.WARNING,
-        "FEATURE_GATES: TerminateFirstRepair=false": logging.INFO,
         "AWS_FEATURE_GATES: DRANVIDIAGPU=false": logging.INFO,
         "AWS_FEATURE_GATES: DRAEFA=true": logging.WARNING,
     }

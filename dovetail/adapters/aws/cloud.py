@@ -106,6 +106,8 @@ class AwsCloud:
         if not identity:
             raise Refused(f"NodeClaim/{claim}", f"status.providerID names no instance: {provider_id[:100]!r}")
         self._check_place(provider_id)
+        if self._is_shifted(provider_id):
+            raise Postponed("ec2:RebootInstances", f"traffic is shifted away from the zone of {provider_id}")
         facts = await self._parts.inventory.live(identity)
         if facts is None or facts.state != "running":
             raise Postponed("ec2:RebootInstances", f"instance {identity} does not run")

@@ -2,11 +2,13 @@
 
 It comes before the drift of other pools. Nothing is simulated: each node is replaced by one made from the pool's
 template, within the allowance and limits.nodes. A pool that has more nodes than replicas replaces none, and the place
-of a node that was marked a moment ago stays reserved for its replacement.
+of a node that was marked a moment ago stays reserved for its replacement. At the limit a node leaves before its
+replacement is made, one at a time, if the gates say so.
 """
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Final
 
 from dovetail.disruption.commands import Command, Found
 from dovetail.disruption.methods.drift import by_age, why_stays
@@ -22,6 +24,11 @@ from dovetail.model import names
 from dovetail.model.pools import NodePool
 from dovetail.model.reasons.disruption_reasons import DisruptionReason, WhyNot
 from dovetail.model.scheduling.requirements import export_set, from_expressions
+
+STATIC_AT_LIMIT: Final = "static-at-limit"  # upstream's word in metrics
+AT_LIMIT: Final = Block(
+    why=WhyNot.NODE_LIMIT, message="static NodePool is at its node limit and cannot stage a replacement"
+)
 
 
 def why_not_static_drift(round_: Round, candidate: Candidate) -> Block | None:
@@ -52,6 +59,11 @@ def replace_from_template(
         numbers = numbering_of(pool, round_.snapshot.claims.values())
         want = min(allowed[name].left, len(found)) if paced else len(found)
         grant, block = _grant(round_.fleet, numbers, want)
+        if want and block is AT_LIMIT and reason in round_.settings.terminates_first:
+            if _is_whole(round_.fleet, pool, found[0]):
+                commands.append(Command(reason=reason, candidates=(found[0],), terminates_first=STATIC_AT_LIMIT))
+                continue
+            block = Block(why=WhyNot.NODE_LIMIT, message="The node that left before is not replaced yet", event=None)
         claims = [numbers.name(number) for number in numbers.highest(grant)] or [""] * grant
         commands.extend(_command(c, pool, claim, reason) for c, claim in zip(found[:grant], claims, strict=True))
         if allowed[name].held:
@@ -69,9 +81,20 @@ def _grant(fleet: Fleet, numbers: Numbering, want: int) -> tuple[int, Block | No
     leaving = sum(1 for m in claims if fleet.is_leaving(m))
     if len(claims) - leaving > (pool.replicas or 0):
         return 0, Block(why=WhyNot.STATIC_SCALING, message="NodePool has more nodes than replicas", event=None)
-    if numbers.room(want) < want:
-        return numbers.room(want), Block(why=WhyNot.NODE_LIMIT, message="limits.nodes is reached", event=None)
+    room = numbers.room(want)
+    if want and not room:
+        return 0, AT_LIMIT
+    if room < want:
+        return room, Block(why=WhyNot.NODE_LIMIT, message="limits.nodes is reached", event=None)
     return want, Block(why=WhyNot.BUDGET, message="No allowance is left", event=None)
+
+
+def _is_whole(fleet: Fleet, pool: NodePool, candidate: Candidate) -> bool:
+    """Whether the pool would fill the place of a node that leaves first, and lacks none now: of its nodes only one is
+    away at once."""
+    claims = [m for m in fleet.members if m.claim and m.claim.labels.get(names.NODE_POOL) == pool.name]
+    up = all(m is candidate.member or (m.is_initialized and not fleet.is_leaving(m)) for m in claims)
+    return up and len(claims) == pool.replicas and pool.is_true(names.READY) and pool.deleting_since is None
 
 
 def _command(candidate: Candidate, pool: NodePool, claim: str, reason: DisruptionReason) -> Command:

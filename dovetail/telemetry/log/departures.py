@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from dovetail.messages.orders import DeleteClaim
-from dovetail.messages.plans import DisruptionCommand, Target
+from dovetail.messages.plans import DisruptionCommand, Target, decision_of
 from dovetail.messages.requests import UnmarkRequest
 from dovetail.model import names
 from dovetail.model.nodes import NodeClaim
@@ -26,7 +26,7 @@ def disrupting(owner: str, command: DisruptionCommand, marked: Sequence[Target],
         words.DISRUPTING,
         command_id=owner.rpartition("/")[2],
         reason=command.reason.lower(),
-        decision="replace" if command.replacements else "delete",
+        decision=decision_of(command),
         disrupted_node_count=len(marked),
         replacement_node_count=len(command.replacements),
         pod_count=sum(len(target.pods) for target in marked),

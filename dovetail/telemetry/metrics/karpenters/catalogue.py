@@ -21,6 +21,7 @@ _LIFETIMES: Final = tuple(
         *(14400, 20160, 43200),
     )
 )
+_REBOOTS: Final = tuple(10.0 * 2**power for power in range(8))
 # MET-3: from 5 ms to 10 minutes.
 _LONG: Final = (
     *(0.005, 0.01, 0.025, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.25, 1.5),
@@ -42,6 +43,7 @@ COUNTERS: Final = {
     "pods_drained_total": "Pods evicted or deleted because their node leaves, by reason.",
     "voluntary_disruption_decisions_total": "Disruption decisions carried out, by decision and reason.",
     "voluntary_disruption_decisions_by_nodepool_total": "The same, for each NodePool whose nodes they take.",
+    "voluntary_disruption_terminate_first_decisions_total": "Of these, those whose node leaves before its replacement.",
     "voluntary_disruption_consolidation_timeouts_total": "Searches for a consolidation that ran out of time.",
     "voluntary_disruption_failed_validations_total": "Nodes of decisions that did not survive the second look.",
     "voluntary_disruption_queue_failures_total": "Replacements that never came up, by decision and reason.",
@@ -58,6 +60,8 @@ HISTOGRAMS: Final[dict[str, tuple[str, tuple[float, ...]]]] = {
         "Seconds from the first call to terminate an instance to its end.",
         _DOUBLING_TO_1024,
     ),
+    "nodes_reboot_duration_seconds": ("Seconds from a reboot's request to its outcome, by result.", _REBOOTS),
+    "nodes_reboot_recovery_duration_seconds": ("Seconds from the cloud's answer until the node was back.", _REBOOTS),
     "scheduler_scheduling_duration_seconds": ("Seconds that one round of placing pods took.", _LONG),
     "pods_scheduling_decision_duration_seconds": (
         "Seconds from when a pod was first seen pending to the first decision about it.",

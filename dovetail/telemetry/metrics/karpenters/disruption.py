@@ -10,7 +10,7 @@ from dovetail.disruption.choose import METHODS, Decision
 from dovetail.disruption.commands import Move
 from dovetail.disruption.revalidate import Invalid, SecondLook
 from dovetail.disruption.rounds import Method
-from dovetail.messages.plans import DisruptionCommand, Target
+from dovetail.messages.plans import DisruptionCommand, Target, decision_of
 from dovetail.model.nodes import NodeClaim, termination_mode
 from dovetail.model.reasons.disruption_reasons import Invalidity
 from dovetail.telemetry.metrics.duties import DISRUPTION
@@ -66,11 +66,14 @@ def looked_again(look: SecondLook, method: str) -> None:
 
 def started(command: DisruptionCommand, marked: Iterable[Target]) -> None:
     """DIS-143: a command whose marks are written is counted, and once more for each of its pools."""
-    labels = {"decision": _decision(command), **_kind(command.method)}
+    labels = {"decision": decision_of(command), **_kind(command.method)}
     count("voluntary_disruption_decisions_total", labels)
     saving(command.reason.lower(), command.savings)
     for pool in sorted({target.pool for target in marked}):
         count("voluntary_disruption_decisions_by_nodepool_total", {"nodepool": pool, **labels})
+        if command.terminates_first:
+            first = {"nodepool": pool, "reason": labels["reason"], "terminate_first_reason": command.terminates_first}
+            count("voluntary_disruption_terminate_first_decisions_total", first)
 
 
 def failed(method: str, replacements: int) -> None:
@@ -93,10 +96,6 @@ def disrupted(target: Target, reason: str, claim: NodeClaim | None) -> None:
         count("pods_disruption_initiated_total", labels, len(target.pods))
     if target.condition and claim is not None:
         unhealthy(claim, target.condition, termination_mode(target.grace))
-
-
-def _decision(command: DisruptionCommand) -> str:
-    return "reboot" if command.reboots else "replace" if command.replacements else "delete"
 
 
 def _kind(name: str) -> dict[str, str]:

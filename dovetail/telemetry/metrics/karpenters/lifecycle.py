@@ -47,9 +47,12 @@ def disrupted(claim: NodeClaim, reason: str) -> None:
     count("nodeclaims_disrupted_total", _disruption(claim, reason))
 
 
-def rebooted(result: str) -> None:
-    """A reboot for repair has ended (GCR-19)."""
+def rebooted(result: str, seconds: float, since_issued: float | None = None) -> None:
+    """A reboot for repair has ended (GCR-19), so long after it was asked for and, if the node is back, issued."""
     count("nodes_reboots_total", {"result": result})
+    observe("nodes_reboot_duration_seconds", seconds, {"result": result})
+    if since_issued is not None:
+        observe("nodes_reboot_recovery_duration_seconds", since_issued, {})
 
 
 def _disruption(claim: NodeClaim, reason: str) -> dict[str, str]:
