@@ -34,9 +34,9 @@ from testing.time_rules import with_rules
 
 Play = Callable[[Callable[[Snapshot], Snapshot]], bool]  # whether a node begins to leave under the rule
 
-_SETTINGS: Final = DisruptionSettings()
+_SETTINGS: Final = DisruptionSettings(repairs=True)
 _STAYS: Final = (a_pool(consolidate_after=None),)  # nothing is consolidated
-_SILENT: Final = RepairPolicy(condition="Ready", status="Unknown", toleration=600.0)
+_SILENT: Final = RepairPolicy(condition="Ready", status="Unknown", toleration=600.0, grace=300.0)
 _DRIFTED: Final = a_world([a_pair("n1", also=(names.DRIFTED,))], [a_pod("n1")], _STAYS)
 _PLAN: Final = RolloutPlan()
 _FOR_A_REQUEST: Final = {names.REPLACE: "a new disk"}
@@ -66,10 +66,14 @@ def _scaled_down(rule: Callable[[Snapshot], Snapshot]) -> bool:
     return bool(surplus(rule(a_world([a_pair("n1"), a_pair("n2")], [a_pod("n1")], [a_pool(replicas=1)])), {}))
 
 
-def _repaired(rule: Callable[[Snapshot], Snapshot]) -> bool:
+def _sick() -> Snapshot:
     silent = {"conditions": (condition("Ready", status="Unknown"),)}
     world = a_world([a_pair("n1", node=silent), *(a_pair(f"n{n}") for n in range(2, 8))], [a_pod("n1")], _STAYS)
-    return bool(find_repairs(rule(world), (_SILENT,)).orders)
+    return replace(world, repair_policies=(_SILENT,))
+
+
+def _repaired(rule: Callable[[Snapshot], Snapshot]) -> bool:
+    return bool(find_repairs(rule(_sick()), (_SILENT,)).orders)
 
 
 def _deleted(rule: Callable[[Snapshot], Snapshot]) -> bool:
@@ -91,12 +95,13 @@ CAUSES: Final[Mapping[str, Play]] = {
         "multi",
     ),
     "Drifted": _disruption(_DRIFTED, "Drifted", "drift"),
+    "Unhealthy": _disruption(_sick(), "Unhealthy", "repair"),
     "Expired, replaced first": _disruption(_old(annotations={names.REPLACE_FIRST: "true"}), "Expired", "expiration"),
     "Requested": _disruption(_asked_for(_FOR_A_REQUEST), "Requested", "requests"),
     "Requested, --now": _disruption(_asked_for({**_FOR_A_REQUEST, names.REPLACE_NOW: "true"}), "Requested", "requests"),
     "Expired, deleted": lambda rule: bool(expired(rule(_old()))),
     "Static pool scaled down": _scaled_down,
-    "Repaired": _repaired,
+    "Repaired as until 1.14": _repaired,
     "Deleted by a person": _deleted,
 }
 

@@ -19,14 +19,16 @@ class Upstream(NamedTuple):
 _SAME: Final = "same"
 _PLACE: Final = "node_name nodepool zone region instance_type arch os capacity_type phase managed resource_type"
 _CONDITION: Final = "type status reason"
+_UNHEALTHY: Final = "nodepool capacity_type image_id termination_mode"
+_DISRUPTED: Final = "reason nodepool capacity_type termination_mode consolidation_policy"
 _REASON: Final = "decision reason consolidation_type"
 
 _KARPENTER: Final = (
     ("build_info", "gauge", "version goversion goarch commit", "different: `goversion` and `commit` are empty"),
     ("nodeclaims_created_total", "counter", "reason nodepool min_values_relaxed", _SAME),
-    ("nodeclaims_disrupted_total", "counter", "reason nodepool capacity_type", _SAME),
+    ("nodeclaims_disrupted_total", "counter", _DISRUPTED, _SAME),
     ("nodeclaims_terminated_total", "counter", "nodepool capacity_type zone", _SAME),
-    ("nodeclaims_unhealthy_disrupted_total", "counter", "condition nodepool capacity_type image_id", _SAME),
+    ("nodeclaims_unhealthy_disrupted_total", "counter", f"condition {_UNHEALTHY}", _SAME),
     ("nodeclaims_termination_duration_seconds", "histogram", "nodepool", _SAME),
     ("nodeclaims_instance_termination_duration_seconds", "histogram", "nodepool", _SAME),
     ("nodes_allocatable", "gauge", _PLACE, "different: `phase` is empty"),
@@ -45,6 +47,9 @@ _KARPENTER: Final = (
     ("nodes_terminated_total", "counter", "nodepool zone", _SAME),
     ("nodes_drained_total", "counter", "nodepool", _SAME),
     ("nodes_eviction_requests_total", "counter", "code", "not here: the older name of `pods_eviction_requests_total`"),
+    ("nodes_reboots_total", "counter", "result", _SAME),
+    ("nodes_reboot_duration_seconds", "histogram", "result", _SAME),
+    ("nodes_reboot_recovery_duration_seconds", "histogram", "", _SAME),
     ("nodes_termination_duration_seconds", "summary", "nodepool quantile", _SAME),
     ("nodes_lifetime_duration_seconds", "histogram", "nodepool", _SAME),
     ("pods_state", "gauge", "name namespace owner node nodepool zone phase ready scheduled managed", _SAME),
@@ -70,7 +75,7 @@ _KARPENTER: Final = (
     ("pods_provisioning_scheduling_undecided_time_seconds", "gauge", "name namespace", _SAME),
     ("pods_eviction_requests_total", "counter", "code", _SAME),
     ("pods_drained_total", "counter", "reason", _SAME),
-    ("pods_disruption_initiated_total", "counter", "reason nodepool capacity_type", _SAME),
+    ("pods_disruption_initiated_total", "counter", _DISRUPTED, _SAME),
     ("voluntary_disruption_decisions_total", "counter", _REASON, _SAME),
     ("voluntary_disruption_decisions_by_nodepool_total", "counter", f"nodepool {_REASON}", _SAME),
     ("voluntary_disruption_eligible_nodes", "gauge", "reason", _SAME),
@@ -84,6 +89,12 @@ _KARPENTER: Final = (
         _SAME,
     ),
     ("consolidation_moves_total", "counter", "decision nodepool policy", _SAME),
+    (
+        "voluntary_disruption_terminate_first_decisions_total",
+        "counter",
+        "nodepool reason terminate_first_reason",
+        "different: `static-at-limit` alone",
+    ),
     ("consolidation_score", "histogram", "decision nodepool policy", _SAME),
     ("scheduler_scheduling_duration_seconds", "histogram", "controller", _SAME),
     ("scheduler_queue_depth", "gauge", "controller scheduling_id", "different: without `scheduling_id`"),
@@ -126,8 +137,8 @@ _KARPENTER: Final = (
     ("cloudprovider_instance_type_memory_bytes", "gauge", "instance_type", _SAME),
     ("cloudprovider_instance_type_offering_available", "gauge", "instance_type capacity_type zone", _SAME),
     ("cloudprovider_instance_type_offering_price_estimate", "gauge", "instance_type capacity_type zone", _SAME),
-    ("cloudprovider_instance_launch_failures_total", "counter", "reason instance_type zone_id", _SAME),
-    ("cloudprovider_instance_termination_failures_total", "counter", "", _SAME),
+    ("cloudprovider_instance_launch_failures_total", "counter", "zone zone_id capacity_type reason", _SAME),
+    ("cloudprovider_instance_termination_failures_total", "counter", "zone zone_id", _SAME),
     ("cloudprovider_batcher_batch_time_seconds", "histogram", "batcher", "different: nothing is joined for fleets"),
     ("cloudprovider_batcher_batch_size", "histogram", "batcher", "different: nothing is joined for fleets"),
     ("ec2nodeclasses_userdata_bytes", "gauge", "nodeclass", _SAME),

@@ -19,22 +19,23 @@ from testing.beginnings import CAUSES, RULES
 from testing.disruption_worlds import HOUR, NOW, a_pool, a_world
 from testing.time_rules import with_rules
 
-# The columns in this order: Empty, Underutilized, Drifted, Expired with a replacement first, Requested, Requested now,
-# Expired and deleted, a static pool scaled down, repaired, deleted by a person. "H": it holds.
+# The columns in this order: Empty, Underutilized, Drifted, Unhealthy, Expired with a replacement first, Requested,
+# Requested now, Expired and deleted, a static pool scaled down, repaired as until 1.14, deleted by a person. "H": it
+# holds.
 TABLE: Final = """
-pause                                  H H H H H H H H - -
-Freeze                                 H H H H H H H H - -
-Freeze that is not understood          H H H H H H H H - -
-nodes that are not ready               H H H H - - - - - -
-replacements that failed               H H H H - - - - - -
-closed window                          H H H H H - - - - -
-policy that is not understood          H H H H H - - - - -
-change whose roll-out is not made yet  - - H - - - - - - -
-roll-out that waits                    - - H - - - - - - -
-rate that is reached                   H H H H - - - - - -
-budget of no node                      H H H H H - - - - -
-pod with do-not-disrupt                - H H H H H - - - -
-PDB that allows none                   - H H H H H - - - -
+pause                                  H H H H H H H H H - -
+Freeze                                 H H H H H H H H H - -
+Freeze that is not understood          H H H H H H H H H - -
+nodes that are not ready               H H H - H - - - - - -
+replacements that failed               H H H H H - - - - - -
+closed window                          H H H H H H - - - - -
+policy that is not understood          H H H H H H - - - - -
+change whose roll-out is not made yet  - - H - - - - - - - -
+roll-out that waits                    - - H - - - - - - - -
+rate that is reached                   H H H H H - - - - - -
+budget of no node                      H H H H H H - - - - -
+pod with do-not-disrupt                - H H - H H H - - - -
+PDB that allows none                   - H H - H H H - - - -
 """
 CELLS: Final = [
     (line[:39].strip(), cause, letter == "H")

@@ -161,13 +161,19 @@ class TestRendering:
         self, helm: Helm
     ) -> None:
         of_aws = {"draNVIDIAGPU": True, "draEFA": True}
-        gates = {"featureGates": {"terminateFirstDrift": True}, "awsFeatureGates": of_aws}
+        gates = {"featureGates": {"terminateFirstDrift": True, "nodeRepair": True}, "awsFeatureGates": of_aws}
+        given = {**NAMED["settings"], **gates, "legacyNodeRepair": True}
 
-        variables = variables_of(pod_of(helm.rendered({**NAMED, "settings": {**NAMED["settings"], **gates}})))
+        variables = variables_of(pod_of(helm.rendered({**NAMED, "settings": given})))
 
+        read = read_settings(variables)
+        assert (read.gates["TerminateFirstDrift"], read.legacy_repair, read.repairs_by_disruption) == (
+            True,
+            True,
+            False,
+        )
         said = [text for _, text in start_report(read_settings(variables), variables) if "has no effect" in text]
         assert [text.partition(" has no effect: ")[0] for text in said] == [
-            "FEATURE_GATES: TerminateFirstDrift=true",
             "AWS_FEATURE_GATES: DRAEFA=true",
             "AWS_FEATURE_GATES: DRANVIDIAGPU=true",
         ]

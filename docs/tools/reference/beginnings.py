@@ -18,7 +18,7 @@ small cluster in which one node would leave now.
 {table(("rule", *CAUSES), rows)}
 
 - Every rule can only say "not now"; where several hold, `dovetail explain node` and the Event name the first.
-- Interruptions, repair and a person's `kubectl delete` wait for none of them.
+- Interruptions, the repair of before 1.15 and a person's `kubectl delete` wait for none of them.
 - "Empty" has no pods that could hold it. What has drifted goes on although its pods hold it where its claim has a
   `terminationGracePeriod`.
 - "Requested" is not held by the health of nodes, nor by replacements that failed: a person looks at them.

@@ -164,7 +164,7 @@ WARNINGS: Final = (
     ),
     Said(
         "NodeRepairBlocked",
-        "Node",
+        "Node, NodeClaim, NodePool",
         "more than a fifth of the pool is unhealthy at once",
         "look for the common cause; repair goes on below that",
     ),

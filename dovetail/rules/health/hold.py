@@ -27,8 +27,8 @@ def readiness_for(policy: Policy, snapshot: Snapshot) -> Readiness:
 
 def by_health(said: Said, cause: Cause) -> PoolHold | None:
     """The policy whose nodes are not healthy enough; of several, the one that holds longest. A roll-out that goes back
-    takes away nodes of a target that may be the reason for that."""
-    if said.pool is None or not cause.is_paced or said.back_since(cause) is not None:
+    takes away nodes of a target that may be the reason for that, and repair takes away the unhealthy nodes."""
+    if said.pool is None or not cause.is_paced or cause is Cause.UNHEALTHY or said.back_since(cause) is not None:
         return None
     found = [
         (policy.name, unhealthy)

@@ -91,7 +91,7 @@ annotations:
 
 {{/* Gates of Karpenter 1.15 that stand in its chart and that there are none of here: closed, they are as good as unsaid. */}}
 {{- define "dovetail.karpentersGates" -}}
-terminateFirstDrift terminateFirstRepair draNVIDIAGPU draEFA
+draNVIDIAGPU draEFA
 {{- end -}}
 
 {{/* FEATURE_GATES: the gates with a capital letter, or DRA in capitals, as Karpenter spells them there. */}}
@@ -164,6 +164,9 @@ terminateFirstDrift terminateFirstRepair draNVIDIAGPU draEFA
 - {name: PREFERENCE_POLICY, value: {{ $s.preferencePolicy | quote }}}
 - {name: MIN_VALUES_POLICY, value: {{ $s.minValuesPolicy | quote }}}
 - {name: IGNORE_DRA_REQUESTS, value: {{ not (or $s.enableDRA (eq (toString $s.ignoreDRARequests) "false")) | quote }}}
+{{- if $s.legacyNodeRepair }}
+- {name: LEGACY_NODE_REPAIR, value: "true"}
+{{- end }}
 - {name: DISABLE_CLUSTER_STATE_OBSERVABILITY, value: {{ $s.disableClusterStateObservability | quote }}}
 - {name: FEATURE_GATES, value: {{ include "dovetail.featureGates" $s.featureGates | quote }}}
 - {name: LOG_LEVEL, value: {{ ternary "warning" .Values.logLevel (eq .Values.logLevel "warn") | quote }}}
@@ -344,13 +347,10 @@ seccompProfile:
 {{- $found = append $found (printf "settings.%s: there is none of it here" $key) -}}
 {{- end -}}
 {{- end -}}
-{{- if .Values.settings.legacyNodeRepair }}
-{{- $found = append $found "settings.legacyNodeRepair: repair is the legacy one in any case" -}}
-{{- end -}}
 {{- if eq .Values.podDisruptionBudget.name "karpenter" -}}
 {{- $found = append $found (printf "podDisruptionBudget.name: Karpenter's own; ours is %s" (include "dovetail.budgetName" .)) -}}
 {{- end -}}
-{{- $known := list "nodeRepair" "nodeOverlay" "reservedCapacity" "spotToSpotConsolidation" "staticCapacity" "capacityBuffer" "podDeletionCostManagement" -}}
+{{- $known := list "nodeRepair" "nodeOverlay" "reservedCapacity" "spotToSpotConsolidation" "staticCapacity" "capacityBuffer" "podDeletionCostManagement" "terminateFirstDrift" "terminateFirstRepair" -}}
 {{- $unsaid := splitList " " (include "dovetail.karpentersGates" .) -}}
 {{- range $name, $open := .Values.settings.featureGates -}}
 {{- if not (or (has $name $known) (and (not $open) (has $name $unsaid))) -}}
