@@ -97,6 +97,11 @@ WRITTEN_BY_PEOPLE: Final = (
 
 NOTES_OF_DOVETAIL: Final = (
     Word(names.REBOOT_ISSUED, "NodeClaim", "when the cloud took the reboot of its instance, until the node is back"),
+    Word(
+        names.REBOOTS,
+        "NodeClaim",
+        "when its instance was rebooted for a repair within the last day; the third is a replacement",
+    ),
     Word(names.OWNER, "NodeClaim", "the workflow that disrupts it; taken off when the disruption is called off"),
     Word(names.PLAN, "NodeClaim", "the plan that it was made by"),
     Word(names.PLANNED_PODS, "NodeClaim", "the pods that it was made for, so that they get no second node"),
