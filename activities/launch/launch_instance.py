@@ -32,9 +32,12 @@ from dovetail.messages.writes import claim_write
 from dovetail.model import names
 from dovetail.model.names import LAUNCH_REQUEST, LAUNCHED, NODE_POOL, REGISTERED_CONDITION, TERMINATION_FINALIZER
 from dovetail.model.nodes import NodeClaim
+from dovetail.model.objects.pod_rules import is_active
 from dovetail.model.own.stable_images import GONE, pin_of, pinned
+from dovetail.model.places.kept_places import planned_pods
+from dovetail.model.pods import Pod
 from dovetail.model.values.hashing import is_other
-from dovetail.notices.claims import insufficient_capacity, launch_warning
+from dovetail.notices.claims import insufficient_capacity, launch_warning, pod_without_capacity
 from dovetail.ports.cloud import Catalogues, ClassNotReady, Cloud, Instance, LaunchRefused, NoCapacity, Prepared
 from dovetail.ports.failures import Conflict, Failure, NotSeenYet, Retryable, worth_retrying
 from dovetail.ports.objects import ClaimStatus, MetadataChange, Notices
@@ -54,6 +57,7 @@ _OUTCOMES = {
 _Found = Instance | NoCapacity | ClassNotReady | LaunchRefused
 
 ENDING = ("terminating", "stopping", "stopped")  # no node will come of it
+MOST_PODS = 10  # of one claim that get an Event about its launch
 MESSAGE_BYTES = 300  # LIF-12: what a condition holds of an error's text
 
 
@@ -201,6 +205,11 @@ class LaunchInstance:
         live = await self.claims.read(ref.name)
         return LaunchOutcome(kind="deleting" if is_same(live, ref.uid) else "gone")
 
+    def _waiting(self, claim: NodeClaim) -> list[Pod]:
+        """The pods that the claim was made for and that still have no node; some of many."""
+        pods = (self.known.lookups.pod(uid) for uid in planned_pods(claim)[:MOST_PODS])
+        return [pod for pod in pods if pod is not None and not pod.node_name and is_active(pod)]
+
     async def _conclude(self, claim: NodeClaim, found: _Found | None) -> LaunchOutcome:
         launched(_OUTCOMES[type(found)], claim.labels.get(NODE_POOL, ""))
         if isinstance(found, Instance | NoCapacity | LaunchRefused) and found.warnings:
@@ -212,7 +221,9 @@ class LaunchInstance:
             case NoCapacity():
                 disrupted(claim, "insufficient_capacity")
                 arrivals.launch_failed(claim, "InsufficientCapacity", _cut(found.message))
-                await self.notices.publish(insufficient_capacity(claim, _cut(found.message)))
+                said, waiting = _cut(found.message), self._waiting(claim)
+                of_pods = [pod_without_capacity(pod, claim, said) for pod in waiting]
+                await self.notices.publish(insufficient_capacity(claim, said), *of_pods)
                 return LaunchOutcome(kind="no_capacity", message=_cut(found.message))
             case ClassNotReady():
                 disrupted(claim, "nodeclass_not_ready")

@@ -4,6 +4,7 @@ Reasons and types are upstream's (EVT-5 to EVT-8), so that dashboards and alerts
 """
 
 from dovetail.model.nodes import NodeClaim
+from dovetail.model.pods import Pod
 from dovetail.notices.about import notice_about
 from dovetail.notices.notice import Notice
 
@@ -12,6 +13,12 @@ def insufficient_capacity(claim: NodeClaim, error: str) -> Notice:
     """The cloud has nothing that the claim allows (EVT-6)."""
     text = f"NodeClaim {claim.name} event: {error}"
     return notice_about(claim, "InsufficientCapacityError", text, "Warning")
+
+
+def pod_without_capacity(pod: Pod, claim: NodeClaim, error: str) -> Notice:
+    """The same, for a pod that still waits for that claim's node (1.15)."""
+    text = f"NodeClaim {claim.name} nominated for this pod failed to launch: {error}"
+    return notice_about(pod, "InsufficientCapacityError", text, "Warning")
 
 
 def launch_warning(claim: NodeClaim, reason: str, message: str) -> Notice:

@@ -44,7 +44,7 @@ WARNINGS: Final = (
     ),
     Said(
         "InsufficientCapacityError",
-        "NodeClaim",
+        "NodeClaim, Pod",
         "the cloud has none of the types in the zones asked for",
         "nothing: another type or zone is tried; widen the pool if it goes on",
     ),
