@@ -1,5 +1,6 @@
 """Why a node stays, in `top`, `nodes` and the web page, and that it never says so of a node that would go."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +39,15 @@ def _node(
     pod = a_bound_pod("web-1", "n1")
     pod["metadata"]["annotations"] = {names.DO_NOT_DISRUPT: "true"} if protected else {}
     return [claim, node, pod]
+
+
+def _sick() -> list[Json]:
+    """Not ready for long, and with do-not-disrupt."""
+    claim, node = _node()
+    (ready,) = [each for each in node["status"]["conditions"] if each["type"] == names.READY]
+    ready |= {"status": "False", "lastTransitionTime": "2026-01-01T00:00:00Z"}
+    node["metadata"].setdefault("annotations", {})[names.DO_NOT_DISRUPT] = "true"
+    return [claim, node]
 
 
 def _pool(disruption: Json, marks: dict[str, str] | None = None, **spec: Any) -> Json:
@@ -89,13 +99,19 @@ CASES: dict[str, tuple[list[Json], str, str]] = {
     "asked for at once, no budget": ([_pool(SHUT), *_node(marks=AT_ONCE, protected=False)], "requests", ""),
     "expired": ([_pool(OPEN), *_node(marks=FIRST, **EXPIRES)], "expiration", ""),
     "paused": ([_pool(OPEN, PAUSED), *_node()], "", "paused"),
+    "sick": ([_pool(OPEN), *_sick()], "repair", ""),
+    "sick, no budget": ([_pool(SHUT), *_sick()], "", 'blocked through the "karpenter.sh/do-not-disrupt" annotation'),
 }
 
 
 @pytest.mark.parametrize("case", CASES)
 async def test_a_node_stays_where_every_method_refuses_it_and_nowhere_else(tmp_path: Path, case: str) -> None:
     bodies, goes_for, words = CASES[case]
-    look = await looked(a_world(tmp_path, *bodies))
+    seen = await looked(a_world(tmp_path, *bodies))
+    gates = {**seen.settings.gates, "NodeRepair": True}
+    at_once = tuple(replace(policy, toleration=0.0) for policy in seen.snapshot.repair_policies)
+    snapshot = replace(seen.snapshot, repair_policies=at_once)
+    look = replace(seen, snapshot=snapshot, settings=seen.settings.model_copy(update={"gates": gates}))
 
     said = stays_of(look).get("claim-n1", "")
     answer = explain_node_now(look, "n1")

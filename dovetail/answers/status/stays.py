@@ -10,6 +10,7 @@ from typing import Final
 from dovetail.answers.look.sources import Look
 from dovetail.disruption.choose import METHODS
 from dovetail.disruption.methods.multi_node import MULTI
+from dovetail.disruption.methods.repair import REPAIR
 from dovetail.disruption.methods.requests import REQUESTS
 from dovetail.disruption.nodes.candidates import Block, Candidate
 from dovetail.disruption.rounds import Method, Round, out_of_budget, why_not
@@ -36,6 +37,9 @@ def stays_of(look: Look) -> Mapping[str, str]:
         block = _refused(round_, candidate, held)
         if block is not None:
             found[candidate.claim.name] = block.message
+    for candidate in round_.repairable:  # some of which the screening blocks for all else
+        if _why_not(REPAIR, round_, candidate) is None:
+            found.pop(candidate.claim.name, None)
     return found
 
 
@@ -62,5 +66,8 @@ def _why_not(method: Method, round_: Round, candidate: Candidate) -> Block | Non
 
 
 def _needs_no_allowance(method: Method, candidate: Candidate) -> bool:
-    """A person may ask for a replacement at once, whatever the budgets."""
+    """A person may ask for a replacement at once, whatever the budgets; so may an unhealthy node that was never
+    initialised."""
+    if method is REPAIR:
+        return not candidate.member.is_initialized
     return method is REQUESTS and candidate.claim.annotations.get(names.REPLACE_NOW) == "true"

@@ -69,7 +69,9 @@ class SimulatedCatalogues:
     async def repair_policies(self) -> tuple[RepairPolicy, ...]:
         """Not Ready, for as long as the world's settings define (KWK-9)."""
         seconds = (await self._calls.read(read_settings)).delay("repair")
-        return tuple(RepairPolicy(condition="Ready", status=s, toleration=seconds) for s in ("False", "Unknown"))
+        return tuple(
+            RepairPolicy(condition="Ready", status=each, toleration=seconds, grace=0.0) for each in ("False", "Unknown")
+        )
 
 
 @lru_cache(maxsize=32)
