@@ -349,7 +349,7 @@ class MarkAndUnmarkNodes:
             annotations[names.REST] = rest_text(
                 claim, self.now(), request.reason, cancelled=request.rest == "cancelled"
             )
-            annotations.update(dict.fromkeys((names.REST_REASON, names.REST_BY)))
+            annotations[names.CALLED_OFF] = None
         return MetadataChange(annotations=annotations) if annotations else None
 
 

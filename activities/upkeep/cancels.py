@@ -20,7 +20,7 @@ from dovetail.activities.shared.cancel_authors import called_off_by
 from dovetail.activities.shared.looks.look import Look, Write, earliest
 from dovetail.activities.shared.running_workflows import ANSWER_TIMEOUT
 from dovetail.activities.shared.writes.revisions import revise_claim
-from dovetail.disruption.nodes.resting import read_rest, rest_by_order
+from dovetail.disruption.nodes.resting import CalledOff, read_rest, rest_by_order
 from dovetail.disruption.nodes.written_requests import cancel_reason, cancelled_by
 from dovetail.messages.workflow_ids import cluster_of
 from dovetail.model import names
@@ -98,7 +98,8 @@ class CancelUpkeep:
         if names.CANCEL not in claim.annotations or claim.annotations.get(names.OWNER):
             return None
         annotations: dict[str, str | None] = {names.CANCEL: None, names.CANCEL_BY: None}
-        annotations.update({names.REST: rest_by_order(claim, self.now()), names.REST_REASON: why, names.REST_BY: by})
+        off = CalledOff(why=why, by=by).text
+        annotations.update({names.REST: rest_by_order(claim, self.now()), names.CALLED_OFF: off})
         if names.REPLACE in claim.annotations:  # who calls the replacement off does not ask for it any more
             annotations.update(dict.fromkeys(names.REPLACE_ANNOTATIONS))
         return MetadataChange(annotations=annotations)

@@ -84,8 +84,7 @@ KEEP_PLACES: Final = "dovetail.sh/keep-places"  # on a NodeClaim: "true", its po
 ASKS_AGAIN: Final = "dovetail.sh/asks-again"  # on a NodeClaim: "true", it asks for what was short a while ago
 PLANNED_BUFFERS: Final = "dovetail.sh/planned-buffers"  # <buffer uid>=<how many of its pods>,…
 REST: Final = "dovetail.sh/rest-until"
-REST_REASON: Final = "dovetail.sh/rest-reason"
-REST_BY: Final = "dovetail.sh/rest-by"  # who called the disruption off; none if it failed
+CALLED_OFF: Final = "dovetail.sh/called-off"  # with it: a memory of why and by whom; none if the disruption failed
 LAUNCHES_STOPPED: Final = "dovetail.sh/launches-stopped"  # on a NodePool: since when and why nothing is launched
 LAUNCHES_RESUMED: Final = "dovetail.sh/launches-resumed"  # on a NodePool: what was launched before does not count
 UNUSED_LAUNCHES: Final = "dovetail.sh/unused-launches"  # on a NodePool: a memory (model/values/memory.py)

@@ -115,7 +115,7 @@ async def test_a_marked_claim_s_disruption_is_told_once_and_answered_when_the_ma
     found.world.put(rested)
     await found.look()
 
-    said = {names.REST_REASON: "not now", names.REST_BY: "kubectl-annotate"}
+    said = {names.CALLED_OFF: CalledOff(why="not now", by="kubectl-annotate").text}
     assert dict(found.claim.annotations) == {names.REST: "1300/1/Empty/cancelled", **said}
     assert [reason for reason, _ in found.events] == ["DisruptionCancelled"]
 
@@ -206,7 +206,7 @@ async def test_a_plan_that_waits_is_dropped_at_once_where_one_of_its_nodes_is_ca
     for annotations, by in (
         ({names.CANCEL: "not now"}, "annotation"),
         ({names.CANCEL: "not now", names.CANCEL_BY: "alice"}, "alice"),
-        ({**rests, names.REST_REASON: "not now", names.REST_BY: "alice"}, "alice"),
+        ({**rests, names.CALLED_OFF: '{"v":1,"entries":[{"why":"not now","by":"alice"}]}'}, "alice"),
         (rests, ""),  # after a failure: no person has said anything
     ):
         dropped = await step._judge_due(a_snapshot(**annotations), request, until=2.0)

@@ -256,6 +256,9 @@ def test_what_is_remembered_stays_small_and_never_counts_less() -> None:
 
 
 def test_an_annotation_that_somebody_has_spoilt_counts_as_none() -> None:
-    pool = replace(a_pool(), annotations={names.BEGUN: "x,Drifted@1=zz,Drifted@5=0000000a,Empty@6*3,@,=,*"})
+    known = (BegunNodes(5.0, "Drifted", "0a"), BegunNodes(6.0, "Empty", "", 3))
+    one, other = '{"at":"1970-01-01T00:00:05Z","reason":"Drifted","mark":"0a"}', '{"at":"1970-01-01T00:00:06Z",'
+    text = f'{{"v":1,"entries":[{one},{{"at":"zz"}},7,{other}"reason":"Empty","nodes":3}},{{"reason":"Empty"}}]}}'
 
-    assert begun_of(pool) == (BegunNodes(5.0, "Drifted", "0000000a"), BegunNodes(6.0, "Empty", "", 3))
+    assert begun_of(replace(a_pool(), annotations={names.BEGUN: text})) == known
+    assert begun_of(replace(a_pool(), annotations={names.BEGUN: "x,Drifted@5=0000000a,Empty@6*3"})) == ()

@@ -9,14 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dovetail.model import before_0_2, names
-from dovetail.model.own.breaker_rules import BREAKER
 from dovetail.model.own.drain_rules import Level
 from dovetail.model.pools import NodePool
 from dovetail.model.values.memory import LARGEST, Memory, mark
-from dovetail.rules.brake.breakers import Breaker, Happened, breaker_of, with_breaker
-from dovetail.rules.brake.returned_moves import moves_brake
 from dovetail.rules.brake.unused_launches import remembered_launches, unused_launch, with_unused_launch
-from dovetail.rules.rate.rates import BegunNodes, begun_of
 from tests.placement.builders import NOW, a_pod, a_pool, a_snapshot, placed
 
 
@@ -135,14 +131,11 @@ def test_nobody_finds_another_text_with_the_same_mark() -> None:
     assert len(mark("a")) == 32 and mark("a") != mark("b")
 
 
-# As builds before 0.2.0 wrote them; the first as 0.1.0 did.
-
-
 def test_launches_in_vain_that_0_1_0_remembered_still_count_against_their_pods() -> None:
     pod = a_pod("web")
     crc = before_0_2.marks(pod.uid)[1]
     text = ",".join(f"c{number}@{NOW - 60:.0f}={crc}.0000beef" for number in range(3))
-    pool = with_text(text, names.UNUSED_LAUNCHES)
+    pool = with_text(text + ",c9@yesterday=,@1=,c9", names.UNUSED_LAUNCHES)
 
     assert [each.claim for each in remembered_launches(pool, NOW)] == ["c0", "c1", "c2"]
     assert placed(a_snapshot([pod], pools=[pool])).new == ()
@@ -150,32 +143,3 @@ def test_launches_in_vain_that_0_1_0_remembered_still_count_against_their_pods()
     more = with_unused_launch(pool, unused_launch("c3", NOW, ["u"]), NOW)
     assert more.annotations[names.UNUSED_LAUNCHES].startswith('{"v":1')
     assert [each.claim for each in remembered_launches(more, NOW)] == ["c0", "c1", "c2", "c3"]
-
-
-def test_a_breaker_of_before_stays_open_and_knows_its_failures() -> None:
-    old = before_0_2.marks("plan")[1]
-    text = f"Drifted@={NOW - 20:.0f}:{old}.{NOW - 10:.0f}:0000000b/{NOW - 10:.0f}x2+{NOW:.0f}:{old}-{NOW - 90:.0f}"
-    pool = with_text(text + ",Empty@else=1:0000000a", names.BREAKER)
-    found = breaker_of(pool, "Drifted")
-
-    assert found == Breaker(
-        reason="Drifted",
-        failures=(Happened(NOW - 20, old), Happened(NOW - 10, "0000000b")),
-        opened=NOW - 10,
-        tries=2,
-        probe=Happened(NOW, old),
-        ended=NOW - 90,
-    )
-    assert breaker_of(pool, "Empty") is None  # of another template
-    assert found is not None
-    assert found.failed("plan", BREAKER, NOW) is found and found.is_tried_by("c/disrupt/plan")
-    assert breaker_of(with_breaker(pool, found), "Drifted") == found
-
-
-def test_begun_nodes_and_moves_of_before_count() -> None:
-    begun = with_text("Drifted@5=0000000a,Empty@6*3", names.BEGUN)
-    moves = with_text(f"{NOW - 90:.0f}x4;{NOW - 60:.0f}x3", names.RETURNED_MOVES)
-
-    assert begun_of(begun) == (BegunNodes(5.0, "Drifted", "0000000a"), BegunNodes(6.0, "Empty", "", 3))
-    brake = moves_brake(moves, NOW)
-    assert brake is not None and (brake.taken, brake.returned) == (4, 3)

@@ -118,8 +118,7 @@ NOTES_OF_DOVETAIL: Final = (
         "what was asked of the cloud, so that a retry asks the same and launches nothing twice",
     ),
     Word(names.REST, "NodeClaim", "until when the node is left alone after a disruption that was called off or failed"),
-    Word(names.REST_REASON, "NodeClaim", "beside it: why"),
-    Word(names.REST_BY, "NodeClaim", "beside it: who called the disruption off"),
+    Word(names.CALLED_OFF, "NodeClaim", "memory, with it: why the disruption was called off, and by whom"),
     Word(names.INTERRUPTED, "NodeClaim", "when the cloud announced that it will take the instance"),
     Word(names.ENDED_BECAUSE, "NodeClaim", "why it was deleted, where that was no disruption: for `log` and `status`"),
     Word(

@@ -9,13 +9,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from dovetail.disruption.nodes.written_requests import NO_REASON, UNNAMED, cancel_reason, cancelled_by
+from dovetail.disruption.nodes.written_requests import UNNAMED, cancel_reason, cancelled_by
 from dovetail.model import names
 from dovetail.model.nodes import NodeClaim
 from dovetail.model.objects.pod_rules import is_reschedulable
 from dovetail.model.reasons.disruption_reasons import DisruptionReason
 from dovetail.model.values.backoff import Backoff
 from dovetail.model.values.digits import integer
+from dovetail.model.values.memory import Memory
 from dovetail.termination.hooks import denial
 
 if TYPE_CHECKING:  # a person's order reads one claim
@@ -77,6 +78,14 @@ class CalledOff:
     def words(self) -> str:
         return f"called off: {self.why} (by {self.by})" if self.by else self.why
 
+    @property
+    def text(self) -> str | None:
+        """The annotation that keeps it as long as the claim rests."""
+        return _MEMORY.text((self,))
+
+
+_MEMORY: Final = Memory(names.CALLED_OFF, CalledOff)
+
 
 def called_off(claim: NodeClaim, now: float) -> CalledOff | None:
     """None if a plan may be carried out on it: nobody has called its disruption off, and no rest applies to every
@@ -89,8 +98,7 @@ def called_off(claim: NodeClaim, now: float) -> CalledOff | None:
     rest = read_rest(claim)
     if rest.until <= now or rest.reason != DisruptionReason.EMPTY:
         return None
-    by = claim.annotations.get(names.REST_BY, "")
-    return CalledOff(why=claim.annotations.get(names.REST_REASON, NO_REASON) if by else "it rests", by=by)
+    return next(iter(_MEMORY.read(claim)), CalledOff(why="it rests", by=""))
 
 
 def resting(snapshot: "Snapshot") -> Mapping[str, float]:

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from dovetail.model import before_0_2, names
+from dovetail.model import names
 from dovetail.model.nodes import NodeClaim
 from dovetail.model.pools import NodePool
 from dovetail.model.reasons.disruption_reasons import DisruptionReason
@@ -68,7 +68,7 @@ class Breaker:
 
     def failed(self, what: str, rule: Brake, now: float) -> "Breaker":
         """The breaker with one more failure, unless it is known. If there is a try, it is the try's failure."""
-        if any(known.mark in before_0_2.marks(what) for known in self.failures):
+        if any(known.mark == mark(what) for known in self.failures):
             return self
         failures = (*self.failures, Happened(now, mark(what)))[-MOST:]
         tries = self.tries + (self.probe is not None)
@@ -78,7 +78,7 @@ class Breaker:
 
     def is_tried_by(self, owner: str) -> bool:
         """Whether the workflow's disruption is the try."""
-        return self.probe is not None and self.probe.mark in before_0_2.marks(_disruption(owner))
+        return self.probe is not None and self.probe.mark == mark(_disruption(owner))
 
     def says(self, pool: str, rule: Brake, now: float) -> str:
         until = self.until(rule) or now
@@ -91,7 +91,7 @@ class Breaker:
         )
 
 
-_MEMORY: Final = Memory(names.BREAKER, Breaker, before_0_2.breakers)
+_MEMORY: Final = Memory(names.BREAKER, Breaker)
 
 
 def probe_of(owner: str, now: float) -> Happened:

@@ -8,7 +8,7 @@ annotation is ignored.
 from dataclasses import dataclass, replace
 from typing import Final
 
-from dovetail.model import before_0_2, names
+from dovetail.model import names
 from dovetail.model.pools import NodePool
 from dovetail.model.values.backoff import Backoff
 from dovetail.model.values.brake import Brake
@@ -31,7 +31,7 @@ class Moved:
     nodes: int
 
 
-_MEMORY: Final = Memory(names.RETURNED_MOVES, Moved, before_0_2.returned_moves)
+_MEMORY: Final = Memory(names.RETURNED_MOVES, Moved)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from math import ceil
 from typing import Final
 
-from dovetail.model import before_0_2, names
+from dovetail.model import names
 from dovetail.model.own.rates import Rate
 from dovetail.model.pools import NodePool
 from dovetail.model.values.memory import Memory, mark
@@ -31,7 +31,7 @@ class BegunNodes:
     nodes: int = 1
 
 
-_MEMORY: Final = Memory(names.BEGUN, BegunNodes, before_0_2.begun)
+_MEMORY: Final = Memory(names.BEGUN, BegunNodes)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,7 +90,7 @@ def pace_of(rate: Rate, pool: NodePool, now: float) -> RateState:
 
 def without_begun(pool: NodePool, owner: str, claim_uids: Iterable[str]) -> NodePool:
     """The pool without the places that the workflow has taken for these claims."""
-    own = {each for uid in claim_uids for each in before_0_2.marks(_departure(owner, uid))}
+    own = {mark(_departure(owner, uid)) for uid in claim_uids}
     return _MEMORY.write(pool, [each for each in begun_of(pool) if each.mark not in own])
 
 

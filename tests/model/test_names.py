@@ -1,0 +1,19 @@
+"""How many names of its own the product has on objects: each is one more thing to know, to guard and to keep."""
+
+import re
+
+from tests.test_architecture import product_files
+
+OWN = re.compile(r'"((?:[a-z-]+\.hook\.)?dovetail\.sh/[a-z-]*)"')
+NEVER_KEPT = {
+    "dovetail.sh/claim-uid",  # a tag of instances
+    "dovetail.sh/may-not",  # of dry runs that must be refused
+}
+
+
+def test_own_names_on_objects_stay_few() -> None:
+    """Those of the test clouds (embedded, kwok) begin otherwise. What we remember is folded into few of them (decision
+    316)."""
+    own = {name for file in product_files() for name in OWN.findall(file.read_text())} - NEVER_KEPT
+
+    assert len(own) <= 49, sorted(own)
