@@ -6,7 +6,7 @@ repeat all its other calls. If the conflict brings the current object, not even 
 """
 
 from collections.abc import Awaitable, Callable
-from typing import Final
+from typing import Final, TypeVar
 
 from dovetail.activities.shared.writes.known_claims import is_same
 from dovetail.lifecycle.conditions import claim_conditions_with
@@ -15,6 +15,8 @@ from dovetail.model.nodes import Condition, Node, NodeClaim
 from dovetail.ports.failures import Conflict
 from dovetail.ports.objects import ClaimStatus, MetadataChange, NodeClaims, Nodes
 
+Change = TypeVar("Change")
+
 TRIES: Final = 5  # two writers meet once or twice; after this the step fails and is retried later
 
 
@@ -22,24 +24,14 @@ async def revise_claim(
     claims: NodeClaims, claim: NodeClaim, change_of: Callable[[NodeClaim], MetadataChange | None]
 ) -> NodeClaim | None:
     """The claim with the change; None where it is gone. `change_of` answers None where nothing is to change."""
-
-    async def act(found: NodeClaim) -> NodeClaim | None:
-        change = change_of(found)
-        return found if change is None else await claims.patch(found, change)
-
-    return await _until_settled(claims, claim, act)
+    return await _until_settled(claims, claim, change_of, claims.patch)
 
 
 async def revise_status(
     claims: NodeClaims, claim: NodeClaim, change_of: Callable[[NodeClaim], ClaimStatus | None]
 ) -> NodeClaim | None:
     """The claim with the changed status; None where it is gone."""
-
-    async def act(found: NodeClaim) -> NodeClaim | None:
-        status = change_of(found)
-        return found if status is None else await claims.patch_status(found, status)
-
-    return await _until_settled(claims, claim, act)
+    return await _until_settled(claims, claim, change_of, claims.patch_status)
 
 
 async def set_conditions(claims: NodeClaims, claim: NodeClaim, *wanted: Condition) -> NodeClaim | None:
@@ -69,11 +61,17 @@ async def revise_node(nodes: Nodes, node: Node, change_of: Callable[[Node], Node
 
 
 async def _until_settled(
-    claims: NodeClaims, claim: NodeClaim, act: Callable[[NodeClaim], Awaitable[NodeClaim | None]]
+    claims: NodeClaims,
+    claim: NodeClaim,
+    change_of: Callable[[NodeClaim], Change | None],
+    write: Callable[[NodeClaim, Change], Awaitable[NodeClaim | None]],
 ) -> NodeClaim | None:
     for _ in range(TRIES):
+        change = change_of(claim)
+        if change is None:
+            return claim
         try:
-            return await act(claim)
+            return await write(claim, change)
         except Conflict as conflict:
             live = conflict.current if isinstance(conflict.current, NodeClaim) else await claims.read(claim.name)
             if live is None or not is_same(live, claim.uid):
