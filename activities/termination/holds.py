@@ -25,7 +25,7 @@ from dovetail.ports.view import DrainLookups, PauseLookups
 from dovetail.telemetry.metrics.ours.holds import escalated
 from dovetail.termination.evictions import plan_evictions
 from dovetail.termination.forced import deadline_of_hooks, forced_for, forced_of, with_forced
-from dovetail.termination.held import Forced, Held, HeldSince, held_of, held_text
+from dovetail.termination.held import Forced, HeldDrain, HeldSince, held_of, held_text
 from dovetail.termination.hold_clocks import Clocks, Sightings, clock_of, clocks_of, settled, with_level
 from dovetail.termination.hooks import Hook, HookTerms, denial, holding
 from dovetail.termination.ladder import (
@@ -292,7 +292,7 @@ def _settled(clocks: Clocks, held: LeavingClaim, rules: Sequence[DrainRules], se
     return {blocker: clock for blocker, clock in found.items() if blocker in meant}
 
 
-def _written(held: Held, clocks: Clocks) -> dict[str, str | None]:
+def _written(held: HeldDrain, clocks: Clocks) -> dict[str, str | None]:
     """The annotation with these clocks."""
     return {names.HELD: held_text(replace(held, clocks=tuple(clocks.values())))}
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from dovetail.model.nodes import NodeClaim
 from dovetail.model.own.drain_rules import Blocker
 from dovetail.termination.deadline import tighter
-from dovetail.termination.held import Forced, Held, held_of
+from dovetail.termination.held import Forced, HeldDrain, held_of
 from dovetail.termination.ladder import DrainHold, began_at
 
 
@@ -45,7 +45,7 @@ def forced_of(claim: NodeClaim) -> Forced | None:
     return forced if forced is not None and began is not None and forced.deadline >= began else None
 
 
-def with_forced(claim: NodeClaim, forced: Forced) -> Held:
+def with_forced(claim: NodeClaim, forced: Forced) -> HeldDrain:
     """What is remembered once it is forced as well as before: what was meant stays so, and an earlier deadline."""
     known = forced_of(claim)
     if known is not None:

@@ -46,7 +46,7 @@ class Forced:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Held:
+class HeldDrain:
     """The clocks of what holds it, until when a person has asked to wait, and how it is forced."""
 
     clocks: tuple[HeldSince, ...] = ()
@@ -54,17 +54,17 @@ class Held:
     forced: Forced | None = None
 
 
-_MEMORY: Final = Memory(names.HELD, Held)
+_MEMORY: Final = Memory(names.HELD, HeldDrain)
 
 
-def held_of(claim: NodeClaim) -> Held:
+def held_of(claim: NodeClaim) -> HeldDrain:
     """What is written on the claim, of whatever departure."""
-    return next(iter(_MEMORY.read(claim)), Held())
+    return next(iter(_MEMORY.read(claim)), HeldDrain())
 
 
-def held_text(held: Held) -> str | None:
+def held_text(held: HeldDrain) -> str | None:
     """The annotation that says it."""
-    return None if held == Held() else _MEMORY.text((held,))
+    return None if held == HeldDrain() else _MEMORY.text((held,))
 
 
 def reach_words(through: frozenset[Blocker], *, first_eviction: bool = False) -> str:

@@ -18,7 +18,7 @@ import yaml
 
 from dovetail.model import names
 from dovetail.model.objects.workloads import Begun, Failed
-from dovetail.model.places.move_changes import GUARD, Move, MoveChange
+from dovetail.model.places.move_changes import GUARD, MoveChange, MoveNote
 from dovetail.model.values.json import Json
 from testbed.plane import AuditEntry
 from testbed.plane.api import ApiClient
@@ -218,11 +218,11 @@ async def test_the_policy_refuses_the_worker_every_other_change_of_a_deployment(
     failed = Failed(generation=3, at=1.7e9)
     moves: dict[str, Json] = {
         "begin": {
-            "metadata": {"annotations": MoveChange(move=Move(begun=begun)).annotations},
+            "metadata": {"annotations": MoveChange(move=MoveNote(begun=begun)).annotations},
             "spec": {"template": {"metadata": {"annotations": {names.MOVED: "a"}}}},
         },
         "back": {
-            "metadata": {"annotations": MoveChange(move=Move(failed=failed)).annotations},
+            "metadata": {"annotations": MoveChange(move=MoveNote(failed=failed)).annotations},
             "spec": {"template": {"metadata": {"annotations": {names.MOVED: None}}}},
         },
     }

@@ -12,8 +12,8 @@ from dovetail.model.objects.workloads import Begun, Failed, Namespace, RollOut, 
 from dovetail.model.places.move_changes import (
     GUARD,
     GUARD_KINDS,
-    Move,
     MoveChange,
+    MoveNote,
     beginning,
     ending,
     read_move,
@@ -169,12 +169,12 @@ def test_a_move_that_failed_is_tried_again_after_a_rest_or_once_the_deployment_h
 def test_two_values_take_turns_and_the_way_back_is_exact() -> None:
     """TRM-41. So the controller finds an older ReplicaSet again."""
     begins = beginning(a_roll_out(generation=4), NODE, NOW)
-    assert begins == MoveChange(move=Move(begun=BEGUN), template={names.MOVED: "a"})
+    assert begins == MoveChange(move=MoveNote(begun=BEGUN), template={names.MOVED: "a"})
     assert begins.annotations == {
         names.MOVES: f'{{"v":1,"entries":[{{"begun":{{"node":"{NODE}","former":"","generation":5,'
         '"since":"2023-11-14T22:13:20Z"}}]}'
     }
-    assert read_move(begins.annotations[names.MOVES] or "") == Move(begun=BEGUN)
+    assert read_move(begins.annotations[names.MOVES] or "") == MoveNote(begun=BEGUN)
     for former, value in (("a", "b"), ("b", "a")):
         change = beginning(a_roll_out(generation=4, moved=former), NODE, NOW)
         assert change.template == {names.MOVED: value}
@@ -182,9 +182,9 @@ def test_two_values_take_turns_and_the_way_back_is_exact() -> None:
         assert begun is not None and begun == replace(BEGUN, former=former)
         back = taking_back(a_roll_out(generation=5, moved=value), begun, NOW, failed=True)
         assert back.template == {names.MOVED: former}
-        assert read_move(back.annotations[names.MOVES] or "") == Move(failed=Failed(generation=6, at=NOW))
+        assert read_move(back.annotations[names.MOVES] or "") == MoveNote(failed=Failed(generation=6, at=NOW))
     assert taking_back(a_roll_out(generation=5), BEGUN, NOW, failed=False) == MoveChange(
-        move=Move(), template={names.MOVED: None}
+        move=MoveNote(), template={names.MOVED: None}
     )
     assert ending().annotations == {names.MOVES: None}
 
@@ -202,8 +202,8 @@ def test_two_values_take_turns_and_the_way_back_is_exact() -> None:
 def test_what_is_not_ours_is_no_move(begun: Json) -> None:
     ours = {"node": "n", "former": "a", "generation": 5, "since": "2023-11-14T22:13:20Z"}
     text = json.dumps({"v": 1, "entries": [{"begun": {**ours, **begun}}]})
-    assert (read_move(text) == Move()) is bool(begun)
-    assert read_move("n//2/2023-11-14T22:13:20Z") == read_move("") == Move()
+    assert (read_move(text) == MoveNote()) is bool(begun)
+    assert read_move("n//2/2023-11-14T22:13:20Z") == read_move("") == MoveNote()
 
 
 def a_successor(**fields: Any) -> Pod:
@@ -304,7 +304,7 @@ def test_how_far_a_roll_out_is(status: Json, settled: bool, timed_out: bool) -> 
 def test_what_a_deployment_says_is_read() -> None:
     annotations = {
         names.MOVE: "restart",
-        names.MOVES: MoveChange(move=Move(begun=BEGUN, failed=FAILED)).annotations[names.MOVES],
+        names.MOVES: MoveChange(move=MoveNote(begun=BEGUN, failed=FAILED)).annotations[names.MOVES],
     }
     template = {"metadata": {"annotations": {names.MOVED: "b"}}, "spec": {"nodeName": "n"}}
     found = read(

@@ -22,14 +22,14 @@ GUARD_KINDS: Final = ("ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBin
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Move:
+class MoveNote:
     """What a Deployment remembers of its moves: the one that is under way, or that the last one failed."""
 
     begun: Begun | None = None
     failed: Failed | None = None
 
 
-_MEMORY: Final = Memory(names.MOVES, Move)
+_MEMORY: Final = Memory(names.MOVES, MoveNote)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,12 +37,12 @@ class MoveChange:
     """What the Deployment remembers from then on, and annotations to set on its template (None removes one).
     `template` None: left alone."""
 
-    move: Move = Move()
+    move: MoveNote = MoveNote()
     template: Mapping[str, str | None] | None = None
 
     @property
     def annotations(self) -> dict[str, str | None]:
-        return {names.MOVES: None if self.move == Move() else _MEMORY.text((self.move,))}
+        return {names.MOVES: None if self.move == MoveNote() else _MEMORY.text((self.move,))}
 
 
 def beginning(roll_out: RollOut, node: str, now: float) -> MoveChange:
@@ -50,7 +50,7 @@ def beginning(roll_out: RollOut, node: str, now: float) -> MoveChange:
     version."""
     begun = Begun(node=node, former=roll_out.moved, generation=roll_out.generation + 1, since=now)
     value = "b" if roll_out.moved == "a" else "a"
-    return MoveChange(move=Move(begun=begun), template={names.MOVED: value})
+    return MoveChange(move=MoveNote(begun=begun), template={names.MOVED: value})
 
 
 def ending() -> MoveChange:
@@ -62,11 +62,11 @@ def taking_back(roll_out: RollOut, begun: Begun, now: float, *, failed: bool) ->
     """Restores the template exactly: its pods get their former hash, so the controller goes back to the old ReplicaSet,
     whose pod is still there."""
     mark = Failed(generation=roll_out.generation + 1, at=now) if failed else None
-    return MoveChange(move=Move(failed=mark), template={names.MOVED: begun.former or None})
+    return MoveChange(move=MoveNote(failed=mark), template={names.MOVED: begun.former or None})
 
 
-def read_move(text: str) -> Move:
+def read_move(text: str) -> MoveNote:
     """What the annotation says; nothing where it is not ours."""
-    move = next(iter(_MEMORY.of_text(text)), Move())
+    move = next(iter(_MEMORY.of_text(text)), MoveNote())
     is_ours = move.begun is None or (move.begun.node and move.begun.former in ("", "a", "b"))
-    return move if is_ours else Move()
+    return move if is_ours else MoveNote()
