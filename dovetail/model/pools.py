@@ -119,6 +119,7 @@ class InstanceType:
     requirements: tuple[Expression, ...]
     capacity: Resources
     overhead: Resources
+    unsuited: str = ""  # why none can be launched, wherever that is
     offerings: tuple[Offering, ...]
     capacity_overlay: bool = False
     devices: tuple[DevicePool, ...] = ()  # those that its nodes will publish, as far as the cloud knows

@@ -1,10 +1,13 @@
 """Why is nothing to be had in a zone under a capacity type, beside what the cloud has run out of?"""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final
 
 from dovetail.model.names import CAPACITY_TYPE, ZONE
 from dovetail.model.pools import InstanceType, Offering
 from dovetail.model.scheduling.requirements import RequirementSet, compatible, from_expressions
+
+MOST_TYPES: Final = 3  # in one line
 
 
 def closed_offerings(types: Iterable[InstanceType]) -> tuple[Offering, ...]:
@@ -23,6 +26,35 @@ def closed_words(offerings: Iterable[Offering], wanted: RequirementSet) -> str:
             for kind in have[CAPACITY_TYPE].values:
                 kinds.setdefault(kind, set()).update(have[ZONE].values)
     return "; ".join(f"{closed}: {_places(kinds)}" for closed, kinds in sorted(found.items()))
+
+
+def unsuited_words(types: Iterable[InstanceType]) -> str:
+    """Why none of some of these types can be launched, with the first of them."""
+    found: dict[str, list[str]] = {}
+    for each in types:
+        if each.unsuited:
+            found.setdefault(each.unsuited, []).append(each.name)
+    return "; ".join(f"{why}: {_first(sorted(names))}" for why, names in sorted(found.items()))
+
+
+def sold_out(types: Iterable[InstanceType], now: float) -> tuple[tuple[InstanceType, Offering], ...]:
+    """What the cloud has run out of, until a moment that is yet to come."""
+    return tuple((t, o) for t in types for o in t.offerings if not o.available and o.short_until > now)
+
+
+def sold_out_words(found: Iterable[tuple[InstanceType, Offering]]) -> str:
+    """Which types it has run out of, and where; empty where that is none."""
+    zones: dict[tuple[str, str], set[str]] = {}
+    for item, offering in found:
+        have = from_expressions(offering.requirements)
+        zones.setdefault((item.name, ", ".join(sorted(have[CAPACITY_TYPE].values))), set()).update(have[ZONE].values)
+    parts = [f"{name} {kind} in {', '.join(sorted(where))}" for (name, kind), where in sorted(zones.items())]
+    return f"the cloud has run out of {_first(parts)}" if parts else ""
+
+
+def _first(names: Sequence[str]) -> str:
+    more = len(names) - MOST_TYPES
+    return ", ".join(names[:MOST_TYPES]) + (f" and {more} more" if more > 0 else "")
 
 
 def _places(kinds: Mapping[str, Iterable[str]]) -> str:

@@ -52,4 +52,4 @@ def _types_words(snapshot: Snapshot, empty: EmptyPool) -> str:
         return "its own requirements let no instance type through"
     short = short_of_pool(snapshot, snapshot.pools[empty.pool]) if empty.pool in snapshot.pools else ""
     nowhere = "its NodeClass has no image, subnet or price for any instance type that its requirements let through"
-    return f"{short}; wider types or zones would help" if short else nowhere
+    return f"{short}; wider types or zones would help" if short else empty.closed or nowhere

@@ -168,4 +168,6 @@ def _restocked(catalogue: Catalogue) -> Catalogue:
 
 
 def _reopened(offering: Offering) -> Offering:
-    return replace(offering, available=True) if offering.short_until or offering.closed else offering
+    left = max(offering.reservation_capacity, 1)
+    hidden = offering.short_until or offering.closed
+    return replace(offering, available=True, reservation_capacity=left) if hidden else offering

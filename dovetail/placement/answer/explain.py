@@ -7,18 +7,28 @@ fails is the reason (PLC-150 to PLC-157); if no types were left, so are the crit
 
 from collections.abc import Iterator
 from dataclasses import replace
+from operator import le
 from typing import NamedTuple
 
 from dovetail.model.names import HOSTNAME
 from dovetail.model.objects.judging import Unjudged
 from dovetail.model.places.placements import PoolRefusal, Reason, RefusedPod
 from dovetail.model.pods import Pod
-from dovetail.model.pools import Offering
-from dovetail.model.scheduling.requirements import conflicts, text, text_of_set, undefined
+from dovetail.model.pools import InstanceType, Offering
+from dovetail.model.scheduling.requirements import (
+    RequirementSet,
+    conflicts,
+    from_expressions,
+    merge,
+    passes,
+    text,
+    text_of_set,
+    undefined,
+)
 from dovetail.model.scheduling.taints import untolerated
 from dovetail.model.values.resources import Resources, format_amount
 from dovetail.placement.answer.remedies import beside, remedy
-from dovetail.placement.closed_offerings import closed_offerings, closed_words
+from dovetail.placement.closed_offerings import closed_offerings, closed_words, sold_out, sold_out_words
 from dovetail.placement.constraints.demands import Demand
 from dovetail.placement.constraints.domain_choices import targets
 from dovetail.placement.constraints.reservations import NONE
@@ -27,6 +37,7 @@ from dovetail.placement.facts.claim_rules import POD_RESOURCES, TOO_LARGE
 from dovetail.placement.facts.masks import bits
 from dovetail.placement.facts.states import Needs, State
 from dovetail.placement.facts.templates import Template
+from dovetail.placement.facts.type_table import allocatable
 from dovetail.placement.search.solve import Pass, Refused
 
 _BY_GROUP: dict[str, Reason] = {
@@ -53,6 +64,7 @@ class Explainer:
         # By the requests too: what exists nowhere counts as one resource in a demand.
         self._known: dict[tuple[Demand, int], tuple[tuple[PoolRefusal, ...], dict[str, int]]] = {}
         self._closed: dict[Template, tuple[Offering, ...]] = {}
+        self._sold_out: dict[Template, tuple[tuple[RequirementSet, tuple[InstanceType, Offering]], ...]] = {}
 
     def explain(self, refused: Refused) -> RefusedPod:
         """Everything known about one refused pod, or that it cannot be judged."""
@@ -232,8 +244,20 @@ class Explainer:
         words = f"requirements={text_of_set(state.requirements)}"
         if template not in self._closed:
             self._closed[template] = closed_offerings(item.source for item in table.types)
-        if closed := closed_words(self._closed[template], state.requirements):
-            words = f"{closed}; {words}"
+            self._sold_out[template] = tuple(
+                (merge(from_expressions(item.requirements), from_expressions(offering.requirements)), (item, offering))
+                for item, offering in sold_out(table.sources, self._run.index.snapshot.now)
+            )
+        for_sale_later = [
+            each
+            for have, each in self._sold_out[template]
+            if all(passes(item, state.requirements[key]) for key, item in have.items() if key in state.requirements)
+        ]
+        closed = closed_words(self._closed[template], state.requirements)
+        words = "; ".join(filter(None, (sold_out_words(for_sale_later), closed, words)))
+        rooms = (table.dimensions.of(allocatable(item)) for item, _ in for_sale_later)
+        if not suiting and any(all(map(le, demand.wanted, room)) for room in rooms):
+            return "it_offering", words  # types without an offering have no rows: only that keeps the pod from them
         none = {
             name for name, mask in (("requirements", suiting), ("fits", fitting), ("offering", offered)) if not mask
         }

@@ -30,7 +30,7 @@ from dovetail.model.scheduling.selectors import matches
 from dovetail.model.scheduling.taints import untolerated
 from dovetail.model.snapshot import Snapshot
 from dovetail.model.values.resources import NODES, Resources
-from dovetail.placement.closed_offerings import closed_offerings, closed_words
+from dovetail.placement.closed_offerings import closed_offerings, closed_words, unsuited_words
 from dovetail.placement.facts.claim_rules import SIMULATION_KEYS
 from dovetail.placement.facts.dimensions import Dimensions
 from dovetail.placement.facts.fit import Fit
@@ -175,7 +175,9 @@ class TemplateCompiler:
                 pool=pool.name,
                 because_of_min_values=because_of_min_values,
                 suiting=bool(suiting),
-                closed=closed_words(closed_offerings(suiting), requirements),
+                closed="; ".join(
+                    filter(None, (closed_words(closed_offerings(suiting), requirements), unsuited_words(suiting)))
+                ),
             )
         limited: Resources = {name: most for name, most in (pool.limits or {}).items() if name != NODES}
         capacities = {name: Capacities(table, name) for name in limited}

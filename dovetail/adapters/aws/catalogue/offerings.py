@@ -124,13 +124,13 @@ def _span(short: ShortPools, capacity_type: str, name: str, zone: str) -> ShortF
 def _offered_type(sized: SizedType, shared: _Shared) -> OfferedType:
     reserved = shared.reserved.get(sized.facts.name, [])
     plain = _kinds(sized.capacity_types, shared.zones, shared.partitions)
-    group = shared.now.group
-    fits = sized.suits and sized.has_image and (group is None or group.strategy in sized.facts.strategies)
+    unsuited = _unsuited(sized, shared.now.group)
+    fits = not unsuited
     before = shared.before.get(sized.facts.name)
     if before is not None and (before.sized is not sized or before.kinds is not plain):
         before = None  # sized anew, or offered in other kinds: nothing of it can stay
     offerings = _offerings(sized, plain, shared, () if before is None else before.type.offerings, fits=fits)
-    if before is not None and not reserved and offerings is before.type.offerings:
+    if before is not None and not reserved and (offerings, unsuited) == (before.type.offerings, before.type.unsuited):
         return before
     return OfferedType(
         sized=sized,
@@ -140,9 +140,19 @@ def _offered_type(sized: SizedType, shared: _Shared) -> OfferedType:
             requirements=sized.expressions,
             capacity=sized.sizes.capacity,
             overhead=sized.sizes.overhead,
+            unsuited=unsuited,
             offerings=(*offerings, *(_reserved_offering(sized, kind, shared.now, fits=fits) for kind in reserved)),
         ),
     )
+
+
+def _unsuited(sized: SizedType, group: PlacementGroup | None) -> str:
+    """Why none of the type can be launched as the class asks, wherever that is; empty if one can."""
+    if sized.unsuited or not sized.has_image:
+        return sized.unsuited or "no image of its EC2NodeClass starts on it"
+    if group is not None and group.strategy not in sized.facts.strategies:
+        return f"placement group {group.name or group.id} takes no such type"
+    return "" if sized.zones else "no subnet of its EC2NodeClass is in a zone that has it"
 
 
 def _offerings(
@@ -243,12 +253,16 @@ def _reserved_offering(sized: SizedType, kind: OfferingKind, now: Circumstances,
     each = kind.reservation
     assert each is not None
     exhausted = now.shortages.holds(Shortage(capacity_type=core.CAPACITY_RESERVED, scope=each.id))
-    suits = fits and not exhausted and each.count > 0 and each.zone in sized.zones and not each.expiring
-    closed = _closed(kind, now) if suits else ""
+    suits = fits and each.zone in sized.zones
+    closed = _closed(kind, now)
+    if each.expiring:
+        closed = f"reservation {each.id} ends soon"
+    elif exhausted or each.count <= 0:
+        closed = f"reservation {each.id} has no instance left"
     return Offering(
         requirements=kind.expressions,
         price=(now.prices.on_demand(sized.facts.name) or 0.0) / RESERVED_SHARE,
         available=suits and not closed,
-        closed=closed,
+        closed=closed if suits else "",
         reservation_capacity=each.count,
     )

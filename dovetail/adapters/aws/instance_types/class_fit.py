@@ -10,19 +10,22 @@ from dovetail.adapters.aws.node_class.node_class import NodeClass
 _NESTED = "nested-virtualization"
 
 
-def suits_class(facts: TypeFacts, node_class: NodeClass) -> bool:
-    """Whether type and class are compatible; the placement group is judged where it is known."""
+def unsuited(facts: TypeFacts, node_class: NodeClass) -> str:
+    """Why type and class are incompatible, empty where they are not; the placement group is judged where it is
+    known."""
     spec = node_class.spec
     if node_class.family == "AL2023" and facts.family == "a1":
-        return False  # its kernel needs a newer processor
+        return "AL2023 does not run on a1"  # its kernel needs a newer processor
     nested = spec.cpu_options is not None and spec.cpu_options.nested_virtualization == "enabled"
     if nested and _NESTED not in facts.features:
-        return False
+        return "no nested virtualization (spec.cpuOptions)"
     if spec.wants_enclaves and not facts.enclaves:
-        return False
+        return "no enclaves (spec.enclaveOptions)"
     if spec.connection_tracking is not None and facts.hypervisor != "nitro":
-        return False
-    return not spec.network_interfaces or _has_interfaces(facts, node_class)
+        return "no Nitro hypervisor (spec.connectionTracking)"
+    if spec.network_interfaces and not _has_interfaces(facts, node_class):
+        return "not the network interfaces of the class (spec.networkInterfaces)"
+    return ""
 
 
 def _has_interfaces(facts: TypeFacts, node_class: NodeClass) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from dovetail.adapters.aws.instance_types.capacity import Sizes, sizes_of
-from dovetail.adapters.aws.instance_types.class_fit import suits_class
+from dovetail.adapters.aws.instance_types.class_fit import unsuited
 from dovetail.adapters.aws.instance_types.region_types import Region
 from dovetail.adapters.aws.instance_types.type_facts import TypeFacts
 from dovetail.adapters.aws.instance_types.type_labels import type_requirements
@@ -28,7 +28,7 @@ class SizedType:
     requirements: RequirementSet
     zones: frozenset[str]  # that the type and the class's subnets share
     capacity_types: tuple[str, ...]
-    suits: bool  # whether its instances can be launched as the class asks
+    unsuited: str  # why its instances cannot be launched as the class asks; empty if they can
     has_image: bool  # whether one of the class's images starts on it
     plain: bool  # neither bare metal nor with accelerators
 
@@ -67,7 +67,7 @@ def sized_type(
         requirements=requirements,
         zones=frozenset(zones),
         capacity_types=capacity_types,
-        suits=suits_class(facts, node_class),
+        unsuited=unsuited(facts, node_class),
         has_image=image_for(node_class.images, requirements) is not None,
         plain="metal" not in facts.size and not facts.has_accelerators,
     )

@@ -26,7 +26,7 @@ def trial_type(
     node_class: NodeClass, types: Mapping[str, SizedType], pools: tuple[NodePool, ...]
 ) -> TrialType | Verdict:
     """A type that a pool of the class allows and an image suits; if no pool narrows it, a common one (AWS-44)."""
-    compatible = [types[name] for name in sorted(types) if types[name].suits and types[name].zones]
+    compatible = [types[name] for name in sorted(types) if not types[name].unsuited and types[name].zones]
     if not compatible:
         return _incompatible("no instance type that the region offers is compatible with the class")
     images = {each.facts.name: image_for(node_class.images, each.requirements) for each in compatible}
