@@ -29,6 +29,7 @@ FAMILY: Final = "embedded.dovetail.sh/instance-family"
 CPU_COUNT: Final = "embedded.dovetail.sh/instance-cpu"
 MEMORY_MIB: Final = "embedded.dovetail.sh/instance-memory"
 
+_FAMILIES: Final = ("c", "s", "m")  # in this order: it decides between types of one price
 REGION: Final = "test-region"
 SETTING: Final = "shelf"  # files of worlds hold it under this name
 
@@ -78,9 +79,8 @@ def sold_in(catalogue: WorldCatalogue, zones: tuple[str, ...], families: tuple[s
 @cache
 def default_catalogue() -> WorldCatalogue:
     """What a world without a declared catalogue sells: the types of the cloud kwok, under labels of its own."""
-    return WorldCatalogue(
-        types={each.name: _default(each) for each in kwok_types()}, zones={zone: {} for zone in ZONES}
-    )
+    types = sorted(map(_default, kwok_types()), key=lambda each: _FAMILIES.index(each.labels[FAMILY][0]))
+    return WorldCatalogue(types={each.name: each for each in types}, zones={zone: {} for zone in ZONES})
 
 
 def _default(sold: SoldType) -> SoldType:
