@@ -7,7 +7,6 @@ name on the machine is made (namespaces, groups of processes), comes from its fo
 import asyncio
 import hashlib
 import json
-import shutil
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -91,6 +90,7 @@ class Nodes:
     async def switch_off(self, name: str) -> None:
         """At once, as a machine that loses its power, with all that it leaves on this one."""
         await _end(self.folder, name, self.tag)
+        await _removed(self.folder / "nodes" / name)
         network.remove_node(self.tag, self.numbers.pop(name))
 
     async def until_ready(self, name: str) -> None:
@@ -131,7 +131,8 @@ async def stop_nodes(folder: Path) -> bool:
         await _end(folder, name, tag)
     network.remove_all(tag)
     cgroups.remove(tag)
-    shutil.rmtree(folder / "nodes", ignore_errors=True)
+    await asyncio.gather(*map(_removed, (folder / "nodes").glob("*")))
+    await _removed(folder / "nodes")
     (folder / FILE).unlink()
     return True
 
@@ -145,8 +146,14 @@ async def _end(folder: Path, name: str, tag: str) -> None:
             raise TimeoutError(f"processes of {name} do not end: {cgroups.processes(tag, name)}")
         await asyncio.sleep(0.05)
     cgroups.remove(tag, name)
-    shutil.rmtree(folder / "nodes" / name, ignore_errors=True)
     _note(folder, known)
+
+
+async def _removed(place: Path) -> None:
+    """Images are some ten thousand files; meanwhile others may go on."""
+    removing = await asyncio.create_subprocess_exec("rm", "-rf", str(place))
+    if await removing.wait():
+        raise OSError(f"{place} cannot be removed")
 
 
 def _is_ready(answer: ApiResponse) -> bool:
