@@ -21,7 +21,7 @@ from dovetail.connection.presence import TemporalPresence
 from dovetail.settings.settings import Settings, SettingsError
 from dovetail.telemetry.log.start import product_version
 from dovetail.worker.absence.opening import until_opened, until_ready
-from dovetail.worker.endpoints import endpoints_of
+from dovetail.worker.endpoints import open_endpoints
 from dovetail.worker.self_watch import SelfWatch
 from dovetail.worker.steps import Wiring, times_of
 
@@ -41,7 +41,7 @@ async def look_on(settings: Settings, stop: asyncio.Event) -> None:
     wiring = Wiring(settings=settings, world=world, times=times_of(watch.steps, presence))
     shadow = Shadow(settings, world, world.clock.now)
     known = Known(fails=watch.failures, past=Trend(), shadow=shadow)
-    endpoints = endpoints_of(settings, wiring, watch, pages(settings, world, presence, known))
+    endpoints = open_endpoints(settings, wiring, watch, pages(settings, world, presence, known))
     deciding: list[asyncio.Task[None]] = []
     try:
         for endpoint in endpoints:

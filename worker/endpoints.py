@@ -50,8 +50,8 @@ class Answers:
         return 200, PLAIN, "".join(["ok\n", *[f"{problem}\n" for problem in self.watch.view.stale().values()]])
 
 
-def endpoints_of(settings: Settings, wiring: Wiring, watch: SelfWatch, pages: Mapping[str, Page]) -> list[Endpoint]:
-    """Metrics, probes and pages, for each port that is configured; they may share one."""
+def open_endpoints(settings: Settings, wiring: Wiring, watch: SelfWatch, pages: Mapping[str, Page]) -> list[Endpoint]:
+    """Metrics, probes and pages, for each port; they may share one. From here on what they show is counted."""
     world, times, observed = wiring.world, wiring.times, wiring.observed
     duties = times.duties
     world.view.cache.listen("Pod", times.heard)

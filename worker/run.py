@@ -37,7 +37,7 @@ from dovetail.wiring.world import open_kept_objects
 from dovetail.worker.absence.connecting import until_connected
 from dovetail.worker.absence.opening import until_opened, until_ready
 from dovetail.worker.beside import look_on
-from dovetail.worker.endpoints import endpoints_of
+from dovetail.worker.endpoints import open_endpoints
 from dovetail.worker.fitness import keep_publishing
 from dovetail.worker.garbage import leave_alone_what_stands, look_rarely
 from dovetail.worker.otlp.observing import Observed, observed_by
@@ -78,7 +78,7 @@ async def serve(settings: Settings, stop: asyncio.Event, observed: Observed | No
     stand_in = stand_in_of(wiring, presence, steps) if "control" in settings.roles else None
     watch = SelfWatch(view=world.view, why_unfit=world.why_unfit, steps=steps, presence=presence, stand_in=stand_in)
     known = Known(fails=watch.failures, past=Trend())
-    endpoints = endpoints_of(settings, wiring, watch, pages(settings, world, presence, known))
+    endpoints = open_endpoints(settings, wiring, watch, pages(settings, world, presence, known))
     async with AsyncExitStack() as closing:  # the last is closed first
         closing.push_async_callback(world.close)
         for endpoint in endpoints:

@@ -54,8 +54,9 @@ from dovetail.telemetry.metrics.karpenters.lifecycle import disrupted, node_crea
 
 # Nodes read and written at once: with sixty, each write waits behind fifty-nine others, and the kubelet writes first.
 AT_ONCE = 4
-# Until every nomination has been seen once, and until all are seen together: others may be taken away meanwhile. A
-# busy API server needs seconds for the first, and a node that is opened before it gives its room to anybody.
+# How long nominations are waited for: until each has been seen once, and then until all are seen together, since others
+# may be taken away meanwhile. A busy API server needs seconds to show the first. A node that is opened before gives the
+# room of the nominated pods to others.
 EACH_SECONDS, TOGETHER_SECONDS, SEEN_PAUSE = 5.0, 0.3, 0.02
 LASTING_SECONDS = 5.0  # a reason that passes sooner is not worth a request
 
@@ -181,7 +182,7 @@ class AwaitRegisteredAndInitialized:
             self.places.leave(ref.name)
 
     async def _claim(self, ref: ClaimRef) -> NodeClaim | JoinOutcome:
-        """The claim as known; None once it is being deleted or gone."""
+        """The claim as known, or the outcome of one that is being deleted or gone."""
         claim = await self.known.find(ref)
         if claim is None:
             return JoinOutcome(kind="gone")

@@ -41,14 +41,14 @@ class Command:
 
     @property
     def savings(self) -> float:
-        """The estimated savings; unknown prices count as 0 (DIS-10). None if the replacement is not known yet."""
+        """The estimated savings; unknown prices count as 0 (DIS-10). 0 if the replacement is not known yet."""
         if self.at_once or self.reboots:
             return 0.0
         return self.price + self.beside - sum(r.cheapest for r in self.replacements)
 
     @property
     def promised(self) -> float:
-        """The savings that plans, the record and metrics state: the same, but none if the template of a static pool
+        """The savings that plans, the record and metrics state: the same, but 0 if the template of a static pool
         leaves the type to the launch. Upstream's words count such a replacement as free."""
         return 0.0 if any(made.static is not None for made in self.replacements) else self.savings
 

@@ -10,7 +10,7 @@ from dovetail.notices.notice import Notice
 WINDOW: Final = 900.0
 MOST: Final = 50  # of one decision: a person who can create one such object can create a thousand
 
-# Kinds that an Event can be about; a step of ours is none, and a virtual pod does not exist.
+# Kinds that an Event can be about. A step of ours is not an object, and a virtual pod does not exist.
 _KINDS: Final = frozenset(
     {
         "Pod",

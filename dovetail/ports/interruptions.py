@@ -13,7 +13,7 @@ from dovetail.model.nodes import NodeClaim
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Message:
-    """One message of the queue. Without an interruption it is none that we understand; `problem` says why."""
+    """One message of the queue. One that is not understood has no interruption; `problem` says why."""
 
     receipt: str
     interruption: Interruption | None = None

@@ -1,4 +1,4 @@
-"""What can be asked of the Prometheus of the worker's settings, in roll-outs and policies? Never where it is."""
+"""Questions to Prometheus in roll-outs and policies. Its address is a setting of the worker, never an object's."""
 
 from typing import Annotated
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from dovetail.answers.failures import CommandFailed
 from dovetail.answers.wording import duration_text
-from dovetail.cli.orders.cancelling import CancelOrder, annotate, claim_of, say_dropped, too_late
+from dovetail.cli.orders.cancelling import CancelOrder, annotate, claim_of, say_answer, too_late
 from dovetail.cli.orders.target import checked_target
 from dovetail.cli.orders.written_on import opened_objects
 from dovetail.cli.output import say
@@ -77,4 +77,4 @@ async def _by_annotation(objects: "ClusterObjects", order: CancelOrder, claim: N
     marked = bool(claim.annotations.get(names.OWNER))
     await annotate(objects, order, claim)
     words = "its disruption is called off and undone" if marked else "nothing takes it now"
-    await say_dropped(objects, order, claim, words)
+    await say_answer(objects, order, claim, words)

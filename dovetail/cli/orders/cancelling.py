@@ -48,9 +48,9 @@ async def annotate(objects: "ClusterObjects", order: CancelOrder, claim: NodeCla
         raise CommandFailed(f"{order.node}: NodeClaim {claim.name} is gone")
 
 
-async def say_dropped(objects: "ClusterObjects", order: CancelOrder, claim: NodeClaim, words: str) -> None:
-    """Wait, without a limit or for as long as an answer takes, until the Caretaker answers by removing the
-    annotation."""
+async def say_answer(objects: "ClusterObjects", order: CancelOrder, claim: NodeClaim, words: str) -> None:
+    """Wait until the Caretaker answers by removing the annotation, and say `words`: without a limit if the order says
+    so, else for as long as an answer takes. CommandFailed if the claim is being deleted."""
     try:
         async with asyncio.timeout(None if order.wait else ANSWER_SECONDS):
             while True:

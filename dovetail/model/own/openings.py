@@ -21,7 +21,7 @@ DAYS: Final = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 MOST_DAYS: Final = 400  # no change further ahead is looked for: a window of one date comes again in a year
 # Days in which windows without dates come again, even if one lies in an hour that a change of clocks skips. Not so
 # those of two zones: they may be open together in winter alone.
-_A_WEEK: Final = 15
+_COMES_AGAIN: Final = 15
 
 _FIRST_DAY: Final = date(1970, 1, 1).toordinal()
 _THURSDAY: Final = 3  # the weekday of that day, where Monday is 0
@@ -206,7 +206,7 @@ class _Ahead:
         dated = _either(coming.days for window, coming in every if window.dates)
         self._allow = [coming for coming in self._allow if coming.days]
         self._deny = [coming for coming in self._deny if coming.days]
-        self.days = min(dated.bit_length() - _BEFORE + _A_WEEK, MOST_DAYS) if dated else _A_WEEK
+        self.days = min(dated.bit_length() - _BEFORE + _COMES_AGAIN, MOST_DAYS) if dated else _COMES_AGAIN
 
     def closed(self, step: int) -> int:
         """What it closes of the step from that moment on, as the bits of its minutes."""

@@ -1,8 +1,8 @@
 """Which types, in which zones and under which capacity type a fleet is asked for (AWS-78 to AWS-82, AWS-150).
 
 Pure: a claim and its catalogue in, a choice or the reason for none out. The order of the filters is upstream's, and the
-numbers below are upstream's too. A type counts only with the offerings that the claim allows and that are available, so
-that no type is chosen that fits the claim in none of these zones.
+numbers below are too. A type counts only with the offerings that the claim allows and that are available, so that no
+type is chosen that fits the claim in none of these zones.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -68,7 +68,7 @@ class SuitableTypes:
 
 
 def suitable_types(requirements: Iterable[Expression], offered: Iterable[OfferedType]) -> SuitableTypes:
-    """(1) without the amounts, cheapest first: the same for all claims with these requirements, of any size."""
+    """The types that are allowed, cheapest first: the same for all claims with these requirements, of any size."""
     wanted, found = from_expressions(requirements), []
     allowed_kinds: dict[int, bool] = {}  # by identity: kinds are shared by all types offered so
     for each in offered:
@@ -154,7 +154,7 @@ def _large_enough(types: Iterable[SuitableType], requests: Resources) -> Iterato
 
 
 def _remaining(types: Iterator[SuitableType], among: SuitableTypes, *, has_minimum: bool) -> list[LaunchOption]:
-    """(2) to (6). If no type affects another, it stops at the last type that a fleet takes."""
+    """What the further filters leave. If no type affects another, it stops at the last type that a fleet takes."""
     if among.on_demand_only and not has_minimum:
         kept, rest = tee(types)
         plain = islice((each.option for each in kept if each.option.sized.plain), MOST_TYPES)
@@ -175,7 +175,7 @@ def _only(option: LaunchOption, keep: Callable[[LaunchOffering], bool]) -> Launc
 
 
 def _bookable(types: Iterable[SuitableType]) -> list[SuitableType]:
-    """(2) to (4), cheapest first again."""
+    """What the rules about reservations leave, cheapest first again."""
     options = [each.option for each in types]
     for narrow in (_one_kind_of_reservation, _one_capacity_block, _one_reservation_per_zone):
         options = narrow(options)
@@ -197,7 +197,7 @@ def _reservation_kind(offering: LaunchOffering) -> tuple[str, bool]:
 
 
 def _one_kind_of_reservation(options: list[LaunchOption]) -> list[LaunchOption]:
-    """(2): the kind with the cheapest reservation; all others are dropped (AWS-79)."""
+    """The kind with the cheapest reservation; all others are dropped (AWS-79)."""
     reserved = [o for option in options for o in option.offerings if o.reservation is not None]
     if not reserved:
         return options
@@ -208,7 +208,7 @@ def _one_kind_of_reservation(options: list[LaunchOption]) -> list[LaunchOption]:
 
 
 def _one_capacity_block(options: list[LaunchOption]) -> list[LaunchOption]:
-    """(3): a fleet takes instances from one block only."""
+    """A fleet takes instances from one block only."""
     blocks = [
         (offering.price, option.sized.facts.name, offering.reservation.id)
         for option in options
@@ -223,7 +223,7 @@ def _one_capacity_block(options: list[LaunchOption]) -> list[LaunchOption]:
 
 
 def _one_reservation_per_zone(options: list[LaunchOption]) -> list[LaunchOption]:
-    """(4): of the reservations of a type in a zone, the one with the largest count."""
+    """Of the reservations of a type in a zone, the one with the largest count."""
     return [launch_option(option.sized, tuple(_largest(option.offerings))) for option in options]
 
 
@@ -247,12 +247,12 @@ def _count(offering: LaunchOffering) -> tuple[int, str]:
 
 
 def _plain(types: list[SuitableType]) -> list[SuitableType]:
-    """(5): no bare metal and no accelerators, unless nothing else is left (AWS-80)."""
+    """No bare metal and no accelerators, unless nothing else is left (AWS-80)."""
     return [each for each in types if each.option.sized.plain] or types
 
 
 def _affordable_spot(types: list[SuitableType]) -> list[LaunchOption]:
-    """(6): if both exist, no spot offering that costs more than the cheapest on-demand one."""
+    """If both exist, no spot offering that costs more than the cheapest on-demand one."""
     most = min([each.cheapest_on_demand for each in types], default=inf)
     if max([each.highest_spot_price for each in types], default=-inf) <= most:
         return [each.option for each in types]
