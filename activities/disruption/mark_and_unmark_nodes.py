@@ -67,9 +67,8 @@ class MarkPorts:
     places: Places  # of rates
     budgets: LiveBudgets
     mover: Mover | NoMoves  # takes moves back
-    repairs: LiveRepairs | None = None  # None: no node is repaired
-    # Begins a reboot, and answers why not; None: no instance is rebooted.
-    reboots: Callable[[NodeClaim], Awaitable[str]] | None = None
+    repairs: LiveRepairs
+    reboots: Callable[[NodeClaim], Awaitable[str]]  # begins a reboot, and answers why not
 
 
 class MarkAndUnmarkNodes:
@@ -233,7 +232,7 @@ class MarkAndUnmarkNodes:
         """By the node and its pods as they are. What holds others does not hold one that is unhealthy, if its drain has
         an end."""
         if command.reason == DisruptionReason.UNHEALTHY:
-            if self.repairs is None or await self.repairs.fault(node, claim) is None:
+            if await self.repairs.fault(node, claim) is None:
                 return "the Node is not to be repaired"
             node, claim = replace(node, annotations={}), replace(claim, termination_grace=target.grace)
         try:
@@ -244,8 +243,8 @@ class MarkAndUnmarkNodes:
 
     async def _reboot(self, request: MarkRequest, target: Target) -> str:
         claim = await self.claims.read(target.claim)
-        if claim is None or claim.uid != target.claim_uid or self.reboots is None:
-            return "the NodeClaim is gone, or no instance is rebooted here"
+        if claim is None or claim.uid != target.claim_uid:
+            return "the NodeClaim is gone"
         return self._why_outdated(request, claim) or await self.reboots(claim)
 
     async def _owned(self, request: MarkRequest, target: Target) -> NodeClaim | str:

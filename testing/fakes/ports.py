@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 from dovetail.activities.disruption.breakers import BreakerMemory
 from dovetail.activities.disruption.delete_claim import DeleteClaims
@@ -19,6 +19,7 @@ from dovetail.activities.shared.every_step.step_health import StepHealth
 from dovetail.activities.shared.every_step.step_notices import StepNotices
 from dovetail.activities.shared.looks.flights import DecisionFollowers, NoFlights, nothing_beside
 from dovetail.activities.shared.looks.live_pauses import LivePauses
+from dovetail.activities.shared.looks.live_repairs import LiveRepairs
 from dovetail.activities.shared.owner_starts import OwnerStarts
 from dovetail.activities.shared.writes.known_claims import KnownClaims
 from dovetail.activities.termination.await_detached import AwaitDetached, DetachPorts
@@ -34,7 +35,7 @@ from dovetail.disruption.nodes.resting import CalledOff
 from dovetail.messages.plans import DisruptionPlan, Target
 from dovetail.messages.subjects import ClaimRef
 from dovetail.messages.workflow_ids import claim_owner_id
-from dovetail.model.nodes import NodeClassRef
+from dovetail.model.nodes import NodeClaim, NodeClassRef
 from dovetail.notices.notice import Notice
 from dovetail.ports.clock import SameClock
 from dovetail.ports.cloud import NodeClassState
@@ -139,8 +140,19 @@ def mark_ports(world: World, **others: Any) -> MarkPorts:
         places=Places(pools, pauses, world.now),
         budgets=LiveBudgets(FakeLookups(world).snapshot, claims, nodes, world.now),
         mover=NoMoves(),
+        repairs=no_repairs(world.now),
+        reboots=no_reboot,
     )
     return replace(made, **others)
+
+
+def no_repairs(now: Callable[[], float]) -> LiveRepairs:
+    """As where the gate NodeRepair is closed."""
+    return LiveRepairs(cast(Any, None), now, wanted=False)
+
+
+async def no_reboot(_: NodeClaim) -> str:
+    return "no instance is rebooted"
 
 
 def kept_places(world: World, **others: Any) -> KeptPlaces:

@@ -8,7 +8,7 @@ import pytest
 from dovetail.activities.shared.looks.snapshots import whole_snapshot
 from dovetail.activities.upkeep.overlays import OverlayUpkeep
 from dovetail.adapters.kubernetes_json.parsing.overlays import parse_node_overlay
-from dovetail.model.nodes import Condition
+from dovetail.model.nodes import Condition, RepairPolicy
 from dovetail.model.objects.overlays import NodeOverlay
 from dovetail.model.pools import Catalogue, NodePool
 from dovetail.model.snapshot import Snapshot
@@ -90,6 +90,9 @@ class Cloud:
 
     async def catalogue(self, pool: NodePool) -> Catalogue:
         return Catalogue(types=TYPES)
+
+    async def repair_policies(self) -> tuple[RepairPolicy, ...]:
+        return ()
 
 
 async def test_every_decision_sees_the_prices_of_the_overlays() -> None:

@@ -96,10 +96,12 @@ async def test_without_the_gate_a_static_pool_gets_nothing(stage: Stage) -> None
     assert pools == {"dynamic"}
 
 
-async def test_a_silent_node_is_repaired_and_its_pods_run_elsewhere(stage: Stage) -> None:
-    """GCR-15, GCR-16, BEH-40, BEH-44, BEH-47: at once, whatever its pods ask for."""
+@pytest.mark.parametrize("legacy", ["false", "true"])
+async def test_a_silent_node_is_repaired_and_its_pods_run_elsewhere(stage: Stage, legacy: str) -> None:
+    """GCR-15, GCR-16, GCR-20, BEH-40, BEH-44, BEH-47: with a replacement first or at once, whatever its pods ask
+    for."""
     stage.world.set(repair=3.0)
-    stage.start_worker(FEATURE_GATES="NodeRepair=true")
+    stage.start_worker(FEATURE_GATES="NodeRepair=true", LEGACY_NODE_REPAIR=legacy)
     stage.apply_pool()
     held = deployment(1)
     held["spec"]["template"]["metadata"]["annotations"] = {"karpenter.sh/do-not-disrupt": "true"}

@@ -30,6 +30,7 @@ from testing.fakes import (
     mark_ports,
     returned_moves,
 )
+from testing.fakes.ports import no_reboot, no_repairs
 from tests.activities.test_gated_orders import OnePool
 from tests.properties.marks.clockwork import Gated, Gates
 from tests.properties.marks.lagging import Cache, Catalogues, Cluster, Deciding
@@ -70,6 +71,8 @@ class Worker:
                 pods=pods,
                 lookups=view,
                 budgets=LiveBudgets(view.snapshot, claims, nodes, now),
+                repairs=no_repairs(now),
+                reboots=no_reboot,
             ),
             now,
         )
