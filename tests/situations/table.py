@@ -538,7 +538,11 @@ SITUATIONS: Final = (
     Situation(
         name="a budget for one reason leaves the others without a limit",
         objects=(pool({"nodes": "0", "reasons": ["Drifted"]}), *node()),
-        asks=(Asks(NODE, ("it would go now, for: emptiness", "Empty, Underutilized: no limit"), ("2147483647",)),),
+        asks=(
+            Asks(
+                NODE, ("it would go now, for: emptiness", "Empty, Underutilized, Unhealthy: no limit"), ("2147483647",)
+            ),
+        ),
     ),
     Situation(
         name="a pod that must not be disrupted",

@@ -82,7 +82,8 @@ def wiring(cluster: Snapshot) -> Wiring:
         clock=SimpleNamespace(now=lambda: NOW),
         why_unfit=str,
     )
-    settings = read_settings({"FEATURE_GATES": "NodeRepair=true,StaticCapacity=true", "CLUSTER_NAME": "c"})
+    gates = {"FEATURE_GATES": "NodeRepair=true,StaticCapacity=true", "LEGACY_NODE_REPAIR": "true"}
+    settings = read_settings({**gates, "CLUSTER_NAME": "c"})
     return Wiring(settings=settings, world=cast(Any, ports), times=PodTimes(duties=on_duty()))
 
 
