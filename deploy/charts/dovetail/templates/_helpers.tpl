@@ -164,9 +164,7 @@ draNVIDIAGPU draEFA
 - {name: PREFERENCE_POLICY, value: {{ $s.preferencePolicy | quote }}}
 - {name: MIN_VALUES_POLICY, value: {{ $s.minValuesPolicy | quote }}}
 - {name: IGNORE_DRA_REQUESTS, value: {{ not (or $s.enableDRA (eq (toString $s.ignoreDRARequests) "false")) | quote }}}
-{{- if $s.legacyNodeRepair }}
-- {name: LEGACY_NODE_REPAIR, value: "true"}
-{{- end }}
+- {name: LEGACY_NODE_REPAIR, value: {{ default false $s.legacyNodeRepair | quote }}}
 - {name: DISABLE_CLUSTER_STATE_OBSERVABILITY, value: {{ $s.disableClusterStateObservability | quote }}}
 - {name: FEATURE_GATES, value: {{ include "dovetail.featureGates" $s.featureGates | quote }}}
 - {name: LOG_LEVEL, value: {{ ternary "warning" .Values.logLevel (eq .Values.logLevel "warn") | quote }}}
