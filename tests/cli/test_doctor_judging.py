@@ -7,6 +7,7 @@ from typing import Any
 from dovetail.adapters.kubernetes_json.parsing.pods import parse_pod
 from dovetail.answers.doctor.before_v1 import old_annotations_checks, old_objects_checks
 from dovetail.answers.doctor.judged import judged
+from dovetail.model.nodes import RepairPolicy
 from dovetail.model.pods import Pod
 from dovetail.model.snapshot import Snapshot
 from dovetail.ports.inspection import ClusterFacts
@@ -27,6 +28,9 @@ class Catalogues:
 
     async def catalogue(self, pool: Any) -> Any:
         return self.world.catalogues[pool.name]
+
+    async def repair_policies(self) -> tuple[RepairPolicy, ...]:
+        return self.world.repair_policies
 
 
 def with_pods(*pods: Pod) -> Any:

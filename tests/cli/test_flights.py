@@ -263,7 +263,7 @@ def test_what_the_engines_read_of_the_settings_is_kept_with_a_decision() -> None
 
     class Noting:
         def __getattr__(self, name: str) -> object:
-            read.add(name)
+            read.update(("legacy_repair", "keep_way_back") if name == "repairs_by_disruption" else (name,))
             return getattr(settings, name)
 
     noting = cast(Settings, Noting())
@@ -271,7 +271,7 @@ def test_what_the_engines_read_of_the_settings_is_kept_with_a_decision() -> None
     placement_settings(noting)
 
     assert read - {"provider"} == set(DECIDING)
-    changed = {"node_cost": 7.0, "cost_seconds": 9.0, "cost_worth": 0.3, "search_limit": 11.0}
+    changed = {"legacy_repair": True, "node_cost": 7.0, "cost_seconds": 9.0, "cost_worth": 0.3, "search_limit": 11.0}
     flight = a_recording(settings.model_copy(update=changed), Snapshot(now=1.0), "disruption", NothingToDo())
     again = unpacked(packed(flight)).over(settings)
     assert {name: getattr(again, name) for name in changed} == changed

@@ -83,6 +83,7 @@ def test_answers_about_other_nodes_are_those_of_the_closed_list() -> None:
         WhyNot.STATIC_POOL,
         WhyNot.DYNAMIC_POOL,
         WhyNot.NOT_DRIFTED,
+        WhyNot.NOT_UNHEALTHY,
         WhyNot.NOT_EXPIRED,
         WhyNot.NOT_ASKED_FOR,
         WhyNot.NOT_REQUESTED,

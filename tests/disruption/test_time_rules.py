@@ -203,7 +203,7 @@ def test_the_forecast_plays_drift_at_the_pace_of_the_rates() -> None:
         if each.what == "window"
     ]
     assert coming.at == NOW - 600 + HOUR * 1.005
-    assert coming.text.startswith("Empty, Drifted, Underutilized, Expired may begin again: no more until ")
+    assert coming.text.startswith("Empty, Drifted, Underutilized, Unhealthy, Expired may begin again: no more until ")
 
 
 @pytest.mark.parametrize("seed", [*range(5), *[pytest.param(seed, marks=pytest.mark.slow) for seed in range(5, 60)]])

@@ -5,7 +5,6 @@ once the transaction is committed, so that it does not take the effect back.
 """
 
 import sqlite3
-import time
 from collections.abc import Callable
 from typing import TypeVar
 
@@ -20,7 +19,7 @@ Step = Callable[[sqlite3.Connection, float], T]
 class Calls:
     """The world as one actor (a user agent) reaches it."""
 
-    def __init__(self, store: Store, actor: str, clock: Callable[[], float] = time.time) -> None:
+    def __init__(self, store: Store, actor: str, clock: Callable[[], float]) -> None:
         self.store = store
         self.actor = actor
         self.clock = clock

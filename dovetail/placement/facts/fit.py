@@ -30,7 +30,7 @@ class Fit:
     """The rows of one template by what they have room for, next to their DaemonSets (PLC-119)."""
 
     def __init__(
-        self, table: TypeTable, overheads: Sequence[Overhead], overhead_of: Sequence[int], crowded: int = 0
+        self, table: TypeTable, overheads: Sequence[Overhead], overhead_of: Sequence[int], crowded: int
     ) -> None:
         """`overhead_of`: of each row. `crowded`: rows that are too small for some of their DaemonSets (PLQ-69)."""
         self.overheads = tuple(overheads)
