@@ -1,8 +1,8 @@
 """A plugin that says what the tests cost: the processor seconds of this process and of the ones it has waited for.
 
 `python -m tests.run -p tests.processor …` says the dearest tests and files; DOVETAIL_COSTS=FILE notes each test, with
-the seconds that it took beside those of the processor. Unlike pytest's --durations these mean the same on a machine
-that does other work beside. A server that outlives its test is counted when it ends.
+the seconds that it took beside those of the processor, also of `make test`. Unlike pytest's --durations these mean the
+same on a machine that does other work beside. A server that outlives its test is counted when it ends.
 """
 
 import os

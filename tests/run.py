@@ -31,6 +31,7 @@ import coverage
 import pytest
 
 from tests.ledger import LEDGER, LedgerError, judged, read_ledger
+from tests.processor import COSTS
 from tests.taking import TAKEN, WAITING
 
 FAST = "not temporal and not cluster and not slow and not soak"
@@ -55,8 +56,9 @@ class Share:
     def command(self) -> list[str]:
         """Of each of its lanes."""
         first = ("nice", "-n", "10") if self.behind else ()
-        plugin = ("-p", "tests.taking") if self.lanes > 1 or self.among else ()
-        return [*first, sys.executable, "-m", "tests.run", *plugin, *self.words]
+        taking = ("-p", "tests.taking") if self.lanes > 1 or self.among else ()
+        costs = ("-p", "tests.processor") if COSTS in os.environ else ()
+        return [*first, sys.executable, "-m", "tests.run", *taking, *costs, *self.words]
 
 
 LANES: dict[str, tuple[Share, ...]] = {
