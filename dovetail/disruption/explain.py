@@ -17,7 +17,7 @@ from dovetail.disruption.methods.consolidation import Computed, compute
 from dovetail.disruption.nodes.candidates import Candidate, candidate_of
 from dovetail.disruption.nodes.fleet import Member
 from dovetail.disruption.nodes.screening import judged_blocks
-from dovetail.disruption.rounds import Attempt, Method, Round, ShouldStop, never, run, why_not
+from dovetail.disruption.rounds import Attempt, Method, Round, ShouldStop, never, run, why_not, why_refused
 from dovetail.disruption.settings import DisruptionSettings
 from dovetail.disruption.simulation.simulation import Simulation
 from dovetail.disruption.upkeep.conditions import quiet_since
@@ -167,7 +167,7 @@ def _held(round_: Round, candidate: Candidate) -> Iterator[Answer]:
         known = {c.name for c in round_.candidates(method)}
         if block is None or candidate.name not in known:
             continue
-        if round_.judging.judge(candidate.member.node, method.name, method.why_not, round_, candidate) is None:
+        if why_refused(method, round_, candidate) is None:
             yield Answer(method=method.name, why=block.why, message=block.message)
 
 

@@ -11,7 +11,7 @@ from functools import cached_property
 from dovetail.disruption.balanced import Scales
 from dovetail.disruption.budgets.allowances import Allowance, allowances_for
 from dovetail.disruption.commands import Command, Found
-from dovetail.disruption.nodes.candidates import Block, Candidate
+from dovetail.disruption.nodes.candidates import Block, Candidate, rest_of
 from dovetail.disruption.nodes.fleet import Fleet
 from dovetail.disruption.nodes.repairable import repairable
 from dovetail.disruption.nodes.screening import Screening, not_judged, screen
@@ -217,10 +217,15 @@ class Attempt:
 
 
 def why_not(method: Method, round_: Round, candidate: Candidate) -> Block | None:
-    """Whether people let the method begin now, then the method's own question about one candidate."""
-    held = round_.held(candidate, method.reason)
-    if held is not None:
-        return held
+    """Whether people let the method begin now, then the method's own answer about one candidate."""
+    return round_.held(candidate, method.reason) or why_refused(method, round_, candidate)
+
+
+def why_refused(method: Method, round_: Round, candidate: Candidate) -> Block | None:
+    """Why the method does not take it, whatever people hold: it rests, or the method's own question."""
+    rest = rest_of(round_.fleet, candidate.member) if method.reason is not DisruptionReason.EMPTY else None
+    if rest is not None:
+        return rest
     found = round_.judging.judge(candidate.member.node, method.name, method.why_not, round_, candidate)
     return not_judged(found) if isinstance(found, Unjudged) else found
 

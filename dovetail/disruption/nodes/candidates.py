@@ -19,7 +19,7 @@ from dovetail.model.objects.pod_index import NodePods, asking_to_stay
 from dovetail.model.objects.pod_rules import is_evictable, is_protected, is_reschedulable, protection
 from dovetail.model.pods import Pod
 from dovetail.model.pools import InstanceType, NodePool
-from dovetail.model.reasons.disruption_reasons import WhyNot
+from dovetail.model.reasons.disruption_reasons import DisruptionReason, WhyNot
 from dovetail.model.values.time import format_time
 from dovetail.termination.hooks import denial
 
@@ -137,6 +137,19 @@ def _promised(fleet: Fleet, member: Member) -> Block | None:
 
 
 def _resting(fleet: Fleet, member: Member) -> Block | None:
+    return None if _may_go_empty(fleet, member) else rest_of(fleet, member)
+
+
+def _may_go_empty(fleet: Fleet, member: Member) -> bool:
+    """Whether it has become empty, and nothing but its own rest from another reason keeps it."""
+    if member.claim is None or member.pods.kept(reschedulable):
+        return False
+    rest = read_rest(member.claim)
+    return rest.reason != DisruptionReason.EMPTY and rest.until >= fleet.snapshot.resting.get(member.name, 0.0)
+
+
+def rest_of(fleet: Fleet, member: Member) -> Block | None:
+    """Why it is left alone after its last disruption; a method that deletes empty nodes asks `node_blocks` alone."""
     if fleet.snapshot.resting.get(member.name, 0.0) <= fleet.now:
         return None
     if member.claim is not None and read_rest(member.claim).cancelled:

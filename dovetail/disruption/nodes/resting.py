@@ -2,7 +2,8 @@
 
 A replacement that can never start must not be launched again every few seconds, and a disruption that a person has
 cancelled must not begin again at once. The rest is an annotation of the claim, so that it survives a restart and the
-loss of the database. It applies to the reason of that disruption: a node that has become empty since may be deleted.
+loss of the database. It holds every method of disruption but one: a node that has become empty since may be deleted as
+empty, unless that is what was undone.
 """
 
 from collections.abc import Mapping
@@ -12,7 +13,6 @@ from typing import TYPE_CHECKING, Final
 from dovetail.disruption.nodes.written_requests import UNNAMED, cancel_reason, cancelled_by
 from dovetail.model import names
 from dovetail.model.nodes import NodeClaim
-from dovetail.model.objects.pod_rules import is_reschedulable
 from dovetail.model.reasons.disruption_reasons import DisruptionReason
 from dovetail.model.values.backoff import Backoff
 from dovetail.model.values.digits import integer
@@ -102,10 +102,6 @@ def called_off(claim: NodeClaim, now: float) -> CalledOff | None:
 
 
 def resting(snapshot: "Snapshot") -> Mapping[str, float]:
-    """The nodes that rest now, and until when. One that is empty rests only from being disrupted as empty."""
+    """The nodes that rest now, and until when."""
     rests = {c.node_name: read_rest(c) for c in snapshot.claims.values() if names.REST in c.annotations and c.node_name}
-    rests = {node: rest for node, rest in rests.items() if rest.until > snapshot.now}
-    if not rests:
-        return {}
-    used = {pod.node_name for pod in snapshot.pods.values() if pod.node_name in rests and is_reschedulable(pod)}
-    return {n: r.until for n, r in rests.items() if n in used or r.reason == DisruptionReason.EMPTY}
+    return {node: rest.until for node, rest in rests.items() if rest.until > snapshot.now}
