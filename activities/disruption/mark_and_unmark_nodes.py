@@ -161,7 +161,7 @@ class MarkAndUnmarkNodes:
     def _why_held(self, said: Said, command: DisruptionCommand) -> str:
         """Why no node of the pool may begin to leave for that, by what people say and by its budgets."""
         cause = self._cause(command)
-        hold = hold_of(said, cause, replaced=bool(command.replacements))
+        hold = hold_of(said, cause, replaced=bool(command.replacements or command.terminates_first))
         if hold is not None:
             return hold.message
         return "" if self._asks_no_budget(command) else why_closed(said.pool, command.reason, said.now)

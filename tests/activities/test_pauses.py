@@ -102,9 +102,10 @@ def marking(world: World, live: LivePauses) -> MarkAndUnmarkNodes:
     )
 
 
-async def marked(world: World, live: LivePauses, reason: str = "Empty") -> MarkOutcome:
+async def marked(world: World, live: LivePauses, reason: str = "Empty", *, terminates_first: str = "") -> MarkOutcome:
     seen = Seen(taken_at=world.now(), versions=()).ready(world.now())
-    request = MarkRequest(owner="c/disrupt/1", command=replace(COMMAND, reason=reason), seen=seen)
+    command = replace(COMMAND, reason=reason, terminates_first=terminates_first)
+    request = MarkRequest(owner="c/disrupt/1", command=command, seen=seen)
     outcome: MarkOutcome = await ActivityEnvironment().run(marking(world, live).mark_nodes, request)
     return outcome
 
@@ -155,6 +156,20 @@ async def test_a_mark_asks_for_what_the_reason_belongs_to() -> None:
         assert (await marked(world, pauses(world, general), reason)).marked == ("pool-1",), (general, reason)
     world = a_joined_world()
     assert (await marked(world, pauses(world, "expiry"), "Expired")).marked == ()
+
+
+@pytest.mark.parametrize(("first", "marks"), [("static-at-limit", ()), ("", ("pool-1",))])
+async def test_a_node_that_leaves_before_its_replacement_is_made_waits_for_launches(
+    first: str, marks: tuple[str, ...]
+) -> None:
+    """Else its static pool lacks it for as long as launches are paused."""
+    world = a_joined_world()
+
+    outcome = await marked(world, pauses(world, "launches"), "Drifted", terminates_first=first)
+
+    assert outcome.marked == marks
+    assert bool(world.nodes["node-1"].taints) == bool(marks)
+    assert all(why.startswith("launches paused for ") for _, why in outcome.refused)
 
 
 async def test_a_node_whose_disruption_was_called_off_since_the_decision_is_not_marked() -> None:
