@@ -10,11 +10,13 @@ from difflib import get_close_matches
 from typing import Any, Final
 
 from dovetail.model.values.setting_texts import gates_of, unknown_gates
+from dovetail.settings.deciding import TERMINATES_FIRST
 from dovetail.settings.settings import GATES, Settings
 from dovetail.settings.without_effect import GATES_WITHOUT_EFFECT, set_without_effect
 from dovetail.telemetry.log.line import MOST_CHARACTERS
 
 TEMPORAL_CLOUD: Final = ".tmprl.cloud"
+NOT_FILLED: Final = "needs StaticCapacity=true: else nobody fills the place of a node that leaves first"
 HEARTBEATS: Final = "DOVETAIL_TEMPORAL_HEARTBEATS"
 LONGEST: Final = 80  # characters of a value; a certificate says nothing to a reader
 
@@ -27,6 +29,9 @@ def start_report(settings: Settings, source: Mapping[str, str]) -> Iterator[Line
         yield logging.INFO, f"settings:{line}"
     for name, known in (("FEATURE_GATES", GATES), *_cloud_gates(settings)):
         yield from _other_gates(name, source.get(name, ""), known)
+    if not settings.gates["StaticCapacity"]:
+        for gate in (gate for gate in TERMINATES_FIRST if settings.gates[gate]):
+            yield logging.WARNING, f"FEATURE_GATES: {gate}=true {NOT_FILLED}"
     if source.get("TEMPORAL_ADDRESS", "").split(":")[0].endswith(TEMPORAL_CLOUD) and not source.get(HEARTBEATS):
         yield logging.WARNING, f"{HEARTBEATS} is not set: Temporal Cloud bills each heartbeat, and `cloud` sends few"
     for one, value, is_missed in set_without_effect(source):

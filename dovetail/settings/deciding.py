@@ -33,7 +33,7 @@ DECIDING: Final = (
     "brake_dollars",
 )
 
-_TERMINATES_FIRST: Final = {
+TERMINATES_FIRST: Final = {
     "TerminateFirstDrift": DisruptionReason.DRIFTED,
     "TerminateFirstRepair": DisruptionReason.UNHEALTHY,
 }
@@ -91,7 +91,7 @@ def disruption_settings(settings: Settings) -> DisruptionSettings:
         spot_to_spot=settings.gates["SpotToSpotConsolidation"],
         manages_deletion_costs=settings.gates["PodDeletionCostManagement"],
         repairs=settings.repairs_by_disruption,
-        terminates_first=frozenset(reason for gate, reason in _TERMINATES_FIRST.items() if settings.gates.get(gate)),
+        terminates_first=_terminates_first(settings),
         reserved_capacity=settings.gates["ReservedCapacity"],
         min_values_policy=settings.min_values,
         preference_policy=settings.preferences,
@@ -101,3 +101,9 @@ def disruption_settings(settings: Settings) -> DisruptionSettings:
         cost=cost_settings(settings),
         worth=settings.cost_worth,
     )
+
+
+def _terminates_first(settings: Settings) -> frozenset[DisruptionReason]:
+    """For no reason where nobody fills the places of static NodePools again."""
+    gates = settings.gates
+    return frozenset(why for gate, why in TERMINATES_FIRST.items() if gates.get(gate) and gates["StaticCapacity"])

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from dovetail.model.reasons.disruption_reasons import DisruptionReason
+from dovetail.settings.deciding import disruption_settings
 from dovetail.settings.flags import flag_of, flags_of, known_flags
 from dovetail.settings.settings import Settings, SettingsError, read_settings, settings_models
 from dovetail.settings.without_effect import WITHOUT_EFFECT
@@ -113,6 +115,18 @@ def test_a_gate_of_karpenters_that_does_nothing_here_is_known_and_loud_where_it_
         "AWS_FEATURE_GATES: DRANVIDIAGPU=false": logging.INFO,
         "AWS_FEATURE_GATES: DRAEFA=true": logging.WARNING,
     }
+
+
+@pytest.mark.parametrize("static", [True, False])
+def test_a_node_leaves_first_only_where_static_pools_are_filled_and_a_gate_without_that_is_loud(static: bool) -> None:
+    """Else each static NodePool at its limit loses a node for good."""
+    gates = f"TerminateFirstDrift=true,TerminateFirstRepair=true,StaticCapacity={str(static).lower()}"
+    found = disruption_settings(read_settings({"CLUSTER_NAME": "c", "FEATURE_GATES": gates})).terminates_first
+
+    assert found == ({DisruptionReason.DRIFTED, DisruptionReason.UNHEALTHY} if static else frozenset())
+    loud = [text.partition(" needs ")[0] for level, text in report(FEATURE_GATES=gates) if level == logging.WARNING]
+    gated = [f"FEATURE_GATES: {name}=true" for name in ("TerminateFirstDrift", "TerminateFirstRepair")]
+    assert loud == ([] if static else gated)
 
 
 def test_repair_is_a_disruption_unless_the_way_until_1_14_is_asked_for_or_to_be_kept() -> None:
