@@ -187,7 +187,7 @@ def _is_young(round_: Round, member: Member) -> bool:
 
 
 def block_notices(candidate: Candidate, block: Block) -> tuple[Notice, ...]:
-    """The notices of a method's own block; a person who waits is told of a rest."""
+    """The notices of a method's own block; a person who waits learns of a rest."""
     if block.why is WhyNot.RESTING and _awaits_answer(candidate.claim, block):
         return (waits_notice(candidate.claim, block.message),)
     return both(candidate, block.event, block.message) if block.event else ()
