@@ -6,7 +6,7 @@ lost database are the same case: the Caretaker finds the claim and orders the ne
 only and within a time limit; pods that remain then stay through the reboot. The node's boot id, written down before the
 cloud is asked, shows whether the reboot has happened; a second call before that does no harm. A node that is ready for
 pods again has been rebooted; one that is not within twenty minutes is replaced. The live objects decide whether the
-node is rebooted.
+node is rebooted. Until the boot id is written down it can be called off, as any disruption.
 """
 
 import asyncio
@@ -20,6 +20,7 @@ from dovetail.activities.shared.looks.live_repairs import LiveRepairs
 from dovetail.activities.shared.writes.claim_deletion import delete_because, hurry
 from dovetail.activities.shared.writes.revisions import revise_claim, revise_node, revise_status
 from dovetail.activities.termination.evictor import EvictionRequest, Evictor
+from dovetail.disruption.nodes.resting import reboot_called_off
 from dovetail.lifecycle.conditions import ConditionSet, conditions_of_claim
 from dovetail.lifecycle.faults import recent_reboots
 from dovetail.lifecycle.initialization import blocker
@@ -49,6 +50,7 @@ STEP_SECONDS: Final = 15.0  # of one look
 REQUESTED: Final = "RebootRequested"
 ISSUED: Final = "RebootIssued"
 SUCCEEDED: Final = "RebootSucceeded"
+CALLED_OFF: Final = "RebootCalledOff"
 _TAINT: Final = Taint(key=names.REBOOTING_TAINT, effect="NoSchedule")
 
 
@@ -118,12 +120,14 @@ class RebootNodes:
         issued = time_or_none(claim.annotations.get(names.REBOOT_ISSUED, ""))
         if issued is not None:
             return await self._look(claim, node, condition, issued)
+        if reboot_called_off(claim) is not None:
+            return await self._call_off(claim, node)
         if self.now() > condition.changed + _grace_of(claim) + ISSUING_SECONDS:
             return await self._give_up(claim, "the cloud did not take the reboot", "provider_error")
         if node is None:
             return StepOutcome(message="waiting for its node")
         if names.PRE_BOOT_ID not in claim.annotations:
-            await self._fence(node)
+            node = await self._fence(node) or node
             if not await self._empty(claim, node, condition):
                 return StepOutcome(message="its pods are leaving", writes=(claim_write(claim),))
         return await self._issue(claim, node, condition)
@@ -134,6 +138,9 @@ class RebootNodes:
         request = EvictionRequest(pool=claim.labels.get(names.NODE_POOL, ""), reason="Unhealthy")
         asked: set[str] = set()
         while True:
+            live = await self.ports.claims.read(claim.name)
+            if live is None or reboot_called_off(live) is not None:
+                return False
             plan = plan_evictions(await self.ports.pods.list_on(node.name), None, self.now())
             if not plan.waiting and self.now() >= condition.changed + LEAST_SECONDS:
                 return True
@@ -150,9 +157,11 @@ class RebootNodes:
         down."""
         before = claim.annotations.get(names.PRE_BOOT_ID)
         if before is None:
-            noted = await self._annotate(claim, {names.PRE_BOOT_ID: node.boot_id})
+            noted = await revise_claim(self.ports.claims, claim, lambda found: _last_note(found, node))
             if noted is None:
                 return StepOutcome(message="already gone")
+            if not noted.is_reboot_ordered:
+                return await self._call_off(noted, node)
             claim, before = noted, node.boot_id
         if node.boot_id == before:
             try:
@@ -186,20 +195,35 @@ class RebootNodes:
         disrupted(claim, "unhealthy")
         return StepOutcome(message=why, writes=(write if hurried is None else claim_write(hurried),))
 
+    async def _call_off(self, claim: NodeClaim, node: Node | None) -> StepOutcome:
+        """End it before the cloud is asked. The condition comes first, as it says to the end that this was none."""
+        off = reboot_called_off(claim)
+        said = await self._say(claim, "False", CALLED_OFF, off.words if off is not None else "")
+        return await self._clean(said or claim, node, "called off")
+
     async def _clean(self, claim: NodeClaim, node: Node | None, message: str) -> StepOutcome:
         if node is not None:
             await self._open(node)
-        cleaned = await self._annotate(
-            claim, {names.PRE_BOOT_ID: None, names.REBOOT_ISSUED: None, names.REBOOT_GRACE: None}
-        )
+        ended = claim.condition(names.REBOOTING)
+        off = ended is not None and ended.reason == CALLED_OFF
+
+        def change_of(found: NodeClaim) -> MetadataChange | None:
+            if not found.is_rebooting:
+                return None
+            notes: dict[str, str | None] = dict.fromkeys((names.PRE_BOOT_ID, names.REBOOT_ISSUED, names.REBOOT_GRACE))
+            if off:
+                notes[names.REBOOTS] = " ".join(found.annotations.get(names.REBOOTS, "").split()[:-1]) or None
+            return MetadataChange(annotations=notes)
+
+        cleaned = await revise_claim(self.ports.claims, claim, change_of)
         return StepOutcome(message=message, writes=() if cleaned is None else (claim_write(cleaned),))
 
-    async def _fence(self, node: Node) -> None:
+    async def _fence(self, node: Node) -> Node | None:
         def fenced(found: Node) -> NodeChange:
             has = any(taint.key == _TAINT.key for taint in found.taints)
             return NodeChange(labels={}, annotations={}, taints=None if has else (*found.taints, _TAINT))
 
-        await revise_node(self.ports.nodes, node, fenced)
+        return await revise_node(self.ports.nodes, node, fenced)
 
     async def _open(self, node: Node) -> Node | None:
         def opened(found: Node) -> NodeChange:
@@ -226,6 +250,13 @@ class RebootNodes:
             return ClaimStatus(conditions=conditions.clear(names.DISRUPTION_REASON).conditions)
 
         return await revise_status(self.ports.claims, claim, change_of)
+
+
+def _last_note(claim: NodeClaim, node: Node) -> MetadataChange | None:
+    """The boot id that says whether the reboot has happened; None where it has been called off by now."""
+    return (
+        None if reboot_called_off(claim) is not None else MetadataChange(annotations={names.PRE_BOOT_ID: node.boot_id})
+    )
 
 
 def _grace_of(claim: NodeClaim) -> float:

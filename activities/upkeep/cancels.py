@@ -5,7 +5,8 @@ The annotation is for people with kubectl and without Temporal. It takes effect 
 such a claim alone, and no mark is put on it. The answer is to signal the disruption that has marked the claim or, if
 none has, to write down that the node rests; then the annotation is removed. A Freeze with `inFlight: Undo` signals each
 disruption that has marked a claim and has not deleted it; a hook that denies a disruption signals that of its own
-claim.
+claim. A reboot has no owner: the node rests, and the step that advances the reboot ends it, unless the cloud may have
+been asked.
 """
 
 import logging
@@ -20,7 +21,7 @@ from dovetail.activities.shared.cancel_authors import called_off_by
 from dovetail.activities.shared.looks.look import Look, Write, earliest
 from dovetail.activities.shared.running_workflows import ANSWER_TIMEOUT
 from dovetail.activities.shared.writes.revisions import revise_claim
-from dovetail.disruption.nodes.resting import CalledOff, read_rest, rest_by_order
+from dovetail.disruption.nodes.resting import CalledOff, called_off, read_rest, rest_by_order
 from dovetail.disruption.nodes.written_requests import cancel_reason, cancelled_by
 from dovetail.messages.workflow_ids import cluster_of
 from dovetail.model import names
@@ -49,23 +50,27 @@ class CancelUpkeep:
         asked = [
             c for c in snapshot.claims.values() if names.CANCEL in c.annotations and snapshot.is_ours(c.node_class)
         ]
-        others = [*_denied(snapshot), *self._frozen(snapshot)]
-        called_off = (*asked, *[claim for claim, *_ in others])
-        keys = {(claim.uid, claim.annotations.get(names.OWNER, "")) for claim in called_off}
+        others = [*_denied(snapshot, self.now()), *self._frozen(snapshot)]
+        to_call_off = (*asked, *[claim for claim, *_ in others])
+        keys = {(claim.uid, claim.annotations.get(names.OWNER, "")) for claim in to_call_off}
         self.asked = {key: at for key, at in self.asked.items() if key in keys}
         self.unknown.intersection_update(claim.uid for claim in snapshot.claims.values())
         due = [write for claim in asked if (write := self._answer(claim)) is not None]
-        due += [partial(self._signal, claim, why, by) for claim, why, by in others if self._is_due(claim)]
+        for claim, why, by in others:
+            if not claim.annotations.get(names.OWNER):
+                due.append(partial(self._rest, claim, why, by))
+            elif self._is_due(claim):
+                due.append(partial(self._signal, claim, why, by))
         begins = (freeze.begins for freeze in snapshot.freezes.values() if freeze.undoes)
         coming = (moment for moment in begins if moment is not None and moment > self.now())
         return Look(due=due, again=earliest(*[at + AGAIN_SECONDS for at in self.asked.values()], *coming))
 
     def _answer(self, claim: NodeClaim) -> Write | None:
         owner = claim.annotations.get(names.OWNER, "")
-        if claim.deleting_since is not None:
+        if claim.deleting_since is not None or claim.is_reboot_ordered:
             return partial(self._too_late, claim)
         if not owner:
-            return partial(self._rest, claim)
+            return partial(self._rest, claim, cancel_reason(claim))
         return partial(self._signal, claim, cancel_reason(claim)) if self._is_due(claim) else None
 
     def _is_due(self, claim: NodeClaim) -> bool:
@@ -86,16 +91,19 @@ class CancelUpkeep:
             if error.status != RPCStatusCode.NOT_FOUND:  # it has ended, and the Caretaker takes its mark off
                 raise
 
-    async def _rest(self, claim: NodeClaim) -> None:
-        """Nothing has marked it: a plan that holds it is dropped because it rests, for whatever reason it was made."""
-        why, by = cancel_reason(claim), await self._author(claim)
+    async def _rest(self, claim: NodeClaim, why: str, by: str = "") -> None:
+        """Nothing has marked it: a plan that holds it is dropped because it rests, for whatever reason it was made, and
+        so is a reboot."""
+        by = by or await self._author(claim)
         words = f"{why} (by {by})"
         done = await revise_claim(self.claims, claim, partial(self._rested, why, by))
-        if done is not None:
+        if done is not None and names.CANCEL not in done.annotations and read_rest(done).until > self.now():
             await self.notices.publish(cancelled(done, words, read_rest(done).until))
 
     def _rested(self, why: str, by: str, claim: NodeClaim) -> MetadataChange | None:
-        if names.CANCEL not in claim.annotations or claim.annotations.get(names.OWNER):
+        if claim.annotations.get(names.OWNER) or claim.is_reboot_ordered:
+            return None
+        if names.CANCEL not in claim.annotations and not _is_rebooting(claim, self.now()):
             return None
         annotations: dict[str, str | None] = {names.CANCEL: None, names.CANCEL_BY: None}
         off = CalledOff(why=why, by=by).text
@@ -117,7 +125,7 @@ class CancelUpkeep:
         freezes = [freeze for freeze in snapshot.freezes.values() if freeze.undoes and freeze.holds(now)]
         for claim in snapshot.claims.values() if freezes else ():
             reason = claim.condition(names.DISRUPTION_REASON)
-            if reason is None or not _can_be_called_off(snapshot, claim) or denial(claim) is not None:
+            if reason is None or not _can_be_called_off(snapshot, claim, now) or denial(claim) is not None:
                 continue
             cause = Cause.of_mark(reason.reason)
             if cause is None:
@@ -138,18 +146,29 @@ class CancelUpkeep:
         return await called_off_by(self.claims, claim.name, cancelled_by(claim))
 
 
-def _denied(snapshot: Snapshot) -> Iterator[tuple[NodeClaim, str, str]]:
+def _denied(snapshot: Snapshot, now: float) -> Iterator[tuple[NodeClaim, str, str]]:
     """The claims whose disruption a hook denies, why, and by which hook."""
     for claim in snapshot.claims.values():
         hook = denial(claim)
-        if hook is not None and _can_be_called_off(snapshot, claim):
+        if hook is not None and _can_be_called_off(snapshot, claim, now):
             yield claim, hook.words, f"hook {hook.name}"
 
 
-def _can_be_called_off(snapshot: Snapshot, claim: NodeClaim) -> bool:
-    """Whether a disruption has marked it and has not deleted it, and no person has called that off."""
-    marked = bool(claim.annotations.get(names.OWNER)) and claim.deleting_since is None
-    return marked and names.CANCEL not in claim.annotations and snapshot.is_ours(claim.node_class)
+def _can_be_called_off(snapshot: Snapshot, claim: NodeClaim, now: float) -> bool:
+    """Whether a disruption has marked it and has not deleted it, or a reboot has begun, and no person has called that
+    off."""
+    begun = bool(claim.annotations.get(names.OWNER)) or _is_rebooting(claim, now)
+    return (
+        begun
+        and claim.deleting_since is None
+        and names.CANCEL not in claim.annotations
+        and snapshot.is_ours(claim.node_class)
+    )
+
+
+def _is_rebooting(claim: NodeClaim, now: float) -> bool:
+    """Whether a reboot has begun that can be called off and is not: one that a hook denies ends by itself."""
+    return claim.is_rebooting and not claim.is_reboot_ordered and called_off(claim, now) is None
 
 
 def _without_cancel(claim: NodeClaim) -> MetadataChange | None:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from dovetail.model.names import PLAN, REBOOT_GRACE
+from dovetail.model.names import PLAN, PRE_BOOT_ID, REBOOT_GRACE
 from dovetail.model.pods import Expression, Owner
 from dovetail.model.scheduling.taints import Taint
 from dovetail.model.values.resources import Resources
@@ -116,6 +116,11 @@ class NodeClaim:
     def is_rebooting(self) -> bool:
         """Whether its instance is being rebooted: meanwhile the node's own conditions do not count."""
         return REBOOT_GRACE in self.annotations
+
+    @property
+    def is_reboot_ordered(self) -> bool:
+        """Whether the cloud may have been asked for that reboot: nothing calls it off any more."""
+        return self.is_rebooting and PRE_BOOT_ID in self.annotations
 
     def is_true(self, kind: str) -> bool:
         """Whether that condition's status is True; absent and Unknown are not."""

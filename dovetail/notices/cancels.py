@@ -13,6 +13,7 @@ def cancelled(claim: NodeClaim, words: str, rests_until: float) -> Notice:
 
 
 def cancel_too_late(claim: NodeClaim, words: str) -> Notice:
-    """It is being deleted, and no deletion can be taken back."""
-    message = f"It is being deleted already: {words}"
+    """It is being deleted, and no deletion can be taken back; nor can a reboot."""
+    what = "Its instance is being rebooted" if claim.deleting_since is None else "It is being deleted"
+    message = f"{what} already: {words}"
     return notice_about(claim, "DisruptionCancelTooLate", message, "Warning", distinct=message)

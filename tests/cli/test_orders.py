@@ -229,6 +229,28 @@ def test_a_cancel_that_is_too_late_says_when_the_node_went(
     assert capsys.readouterr().err == "dovetail: n1: there is no such Node or NodeClaim\n"
 
 
+def test_a_cancel_of_a_reboot_says_whether_it_is_too_late(
+    cluster: ApiServer, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A worker answers at once, by a rest; after the boot id is written nothing is."""
+    kept, answer = cluster.answer, ("300s", "9999999999/1/Empty/cancelled")
+    cluster.objects[CLAIM]["metadata"]["annotations"] = {names.REBOOT_GRACE: answer[0]}
+
+    def answered(method: str, path: str, body: Json) -> tuple[int, Json]:
+        if method == "PATCH" and names.CANCEL in body["metadata"].get("annotations", {}):
+            body = {"metadata": {"annotations": {names.REST: answer[1]}}}
+        return kept(method, path, body)
+
+    monkeypatch.setattr(cluster, "answer", answered)
+    assert main(ORDERS["cancel"]) == 0
+    assert "n1: its disruption is called off and undone; the node rests until" in capsys.readouterr().out
+
+    cluster.annotations(CLAIM)[names.PRE_BOOT_ID] = "boot-1"
+    assert main(ORDERS["cancel"]) == 1
+    assert "n1: too late: its instance is being rebooted" in capsys.readouterr().err
+    assert names.CANCEL not in cluster.annotations(CLAIM)
+
+
 def test_a_server_that_refuses_is_one_line(cluster: ApiServer, capsys: pytest.CaptureFixture[str]) -> None:
     cluster.objects.clear()
     assert main(["pause", "--pool", "default", "--reason", "x"]) == 1

@@ -238,7 +238,7 @@ WARNINGS: Final = (
     Said(
         "DisruptionCancelTooLate",
         "NodeClaim",
-        "a cancel came after the delete",
+        "a cancel came after the delete, or once the cloud may have been asked to reboot the instance",
         "next time use `dovetail.sh/drain-first` ([cancelling](../operations.md#cancelling))",
     ),
     Said(

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from dovetail.answers.failures import CommandFailed
 from dovetail.answers.wording import duration_text
-from dovetail.cli.orders.cancelling import CancelOrder, annotate, claim_of, say_answer, too_late
+from dovetail.cli.orders.cancelling import CancelOrder, annotate, claim_of, rebooted, say_answer, too_late
 from dovetail.cli.orders.target import checked_target
 from dovetail.cli.orders.written_on import opened_objects
 from dovetail.cli.output import say
@@ -74,7 +74,9 @@ async def _by_annotation(objects: "ClusterObjects", order: CancelOrder, claim: N
         raise CommandFailed(f"{order.node}: it belongs to no NodeClaim, and is not ours to disrupt")
     if claim.deleting_since is not None:
         raise too_late(order, claim)
-    marked = bool(claim.annotations.get(names.OWNER))
+    if claim.is_reboot_ordered:
+        raise rebooted(order)
+    marked = bool(claim.annotations.get(names.OWNER)) or claim.is_rebooting
     await annotate(objects, order, claim)
     words = "its disruption is called off and undone" if marked else "nothing takes it now"
     await say_answer(objects, order, claim, words)

@@ -38,6 +38,11 @@ def too_late(order: CancelOrder, claim: NodeClaim) -> CommandFailed:
     return CommandFailed(f"{order.node}: too late: its NodeClaim {claim.name} {when}; {_how_far(claim.name)}")
 
 
+def rebooted(order: CancelOrder) -> CommandFailed:
+    """The cloud may have been asked, and no reboot can be taken back."""
+    return CommandFailed(f"{order.node}: too late: its instance is being rebooted, as `dovetail status` shows")
+
+
 def _how_far(name: str) -> str:
     return f"`dovetail history {name}` says how far it is"
 
@@ -50,13 +55,15 @@ async def annotate(objects: "ClusterObjects", order: CancelOrder, claim: NodeCla
 
 async def say_answer(objects: "ClusterObjects", order: CancelOrder, claim: NodeClaim, words: str) -> None:
     """Wait until the Caretaker answers by removing the annotation, and say `words`: without a limit if the order says
-    so, else for as long as an answer takes. CommandFailed if the claim is being deleted."""
+    so, else for as long as an answer takes. CommandFailed if the claim is being deleted, or its instance rebooted."""
     try:
         async with asyncio.timeout(None if order.wait else ANSWER_SECONDS):
             while True:
                 now = await objects.claims.read(claim.name)
                 if now is None or now.uid != claim.uid or now.deleting_since is not None:
                     raise CommandFailed(f"{order.node}: not cancelled: it is being deleted; {_how_far(claim.name)}")
+                if now.is_reboot_ordered:
+                    raise rebooted(order)
                 if names.CANCEL not in now.annotations:
                     break
                 await asyncio.sleep(LOOK_SECONDS)

@@ -101,6 +101,15 @@ def called_off(claim: NodeClaim, now: float) -> CalledOff | None:
     return next(iter(_MEMORY.read(claim)), CalledOff(why="it rests", by=""))
 
 
+def reboot_called_off(claim: NodeClaim) -> CalledOff | None:
+    """Who calls off that its instance is rebooted, before the cloud is asked: none begins in a rest that applies to it,
+    so one that lasts longer than its beginning was ordered since."""
+    began = claim.condition(names.REBOOTING)
+    if began is None or not claim.is_rebooting or claim.is_reboot_ordered:
+        return None
+    return called_off(claim, began.changed)
+
+
 def resting(snapshot: "Snapshot") -> Mapping[str, float]:
     """The nodes that rest now, and until when."""
     rests = {c.node_name: read_rest(c) for c in snapshot.claims.values() if names.REST in c.annotations and c.node_name}
