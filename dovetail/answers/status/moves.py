@@ -9,12 +9,14 @@ from dovetail.answers.look.holds import held_text, hook_words
 from dovetail.answers.status.answer import Move
 from dovetail.answers.status.fleet_facts import FleetFacts, is_busy, is_marked
 from dovetail.answers.wording import plural, shown
+from dovetail.disruption.nodes.resting import reboot_called_off
 from dovetail.messages.plans import DisruptionCommand, Target
 from dovetail.messages.states import Held
 from dovetail.model import names
 from dovetail.model.nodes import NodeClaim
 from dovetail.model.objects.pod_rules import is_daemon, is_drainable, is_mirror, is_protected, is_terminal, protection
 from dovetail.model.pods import Pod
+from dovetail.model.reasons.disruption_reasons import DisruptionReason
 from dovetail.model.reasons.endings import ended_of
 from dovetail.model.reasons.refusals import refusal_of
 from dovetail.placement.pdbs import PdbIndex, pdbs_of
@@ -65,7 +67,34 @@ def _held_move(facts: FleetFacts, held: Held, command: DisruptionCommand, target
 def _move(facts: FleetFacts, claim: NodeClaim, pdbs: PdbIndex) -> Move:
     if claim.deleting_since is not None:
         return _termination(facts, claim, pdbs)
-    return _disruption(facts, claim) if is_marked(claim) else _launch(facts, claim)
+    if not is_marked(claim):
+        return _launch(facts, claim)
+    return _reboot(facts, claim) if claim.is_rebooting else _disruption(facts, claim)
+
+
+def _reboot(facts: FleetFacts, claim: NodeClaim) -> Move:
+    """Its instance is rebooted for a repair: it can be stopped until the cloud is asked."""
+    began = claim.condition(names.REBOOTING)
+    leaving = [p for p in facts.pods_of.get(claim.node_name, ()) if _must_leave(p, facts.snapshot.now)]
+    step, progress, stop = "being called off", "", ""
+    if claim.is_reboot_ordered:
+        node = facts.node_of(claim)
+        back = node is not None and node.boot_id != claim.annotations[names.PRE_BOOT_ID]
+        step, progress = ("comes back", "its node is not ready for pods yet") if back else ("reboots", "")
+    elif reboot_called_off(claim) is None:
+        step, progress = "pods leave", f"{plural(len(leaving), 'pod')} left"
+        stop = f"dovetail cancel {claim.name} --reason TEXT"
+    return Move(
+        kind="disruption",
+        name=claim.node_name or claim.name,
+        claim=claim.name,
+        pool=claim.labels.get(names.NODE_POOL, ""),
+        why=DisruptionReason.UNHEALTHY.value,
+        step=step,
+        since=began.changed if began is not None else claim.created,
+        progress=progress,
+        stop=stop,
+    )
 
 
 def _disruption(facts: FleetFacts, claim: NodeClaim) -> Move:
