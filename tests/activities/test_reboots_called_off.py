@@ -1,0 +1,110 @@
+"""GCR-19: a reboot that a person, a hook or a Freeze calls off, before the cloud is asked and after it."""
+
+from dataclasses import replace
+from typing import Any, cast
+
+import pytest
+from temporalio.testing import ActivityEnvironment
+
+from dovetail.activities.upkeep.cancels import CancelUpkeep
+from dovetail.model import names
+from dovetail.model.nodes import NodeClaim
+from dovetail.model.own.policies import Freeze
+from dovetail.model.snapshot import Snapshot
+from dovetail.model.values.time import format_time
+from dovetail.ports.failures import Conflict, Retryable
+from testing.fakes.nodes import FakeClaims
+from tests.activities.test_rebooting import Scene, cut_after
+from tests.placement.builders import a_bound_pod
+
+
+async def asked_to_stop(scene: Scene, when: str = "annotation") -> None:
+    """A person cancels, a Freeze undoes, or a hook denies it; the upkeep looks once."""
+    freezes = {}
+    if when == "freeze":
+        named = Freeze(name="peak", begins=0.0, until=1e9, what=frozenset({"disruption"}), undoes=True, reason="peak")
+        freezes = {"peak": named}
+    else:
+        said = {names.CANCEL: "training runs", names.CANCEL_BY: "ann"}
+        hook = {f"{names.PRE_DRAIN_HOOK}mesh": "deny: a backup runs"}
+        written = hook if when == "hook" else said
+        scene.world.put(replace(scene.claim, annotations={**scene.claim.annotations, **written}))
+    snapshot = Snapshot(now=scene.world.clock, claims=dict(scene.world.claims), freezes=freezes)
+    for _ in range(2):
+        found = await CancelUpkeep("c", FakeClaims(scene.world), scene.notices, scene.world.now).look(snapshot)
+        for write in found.due:
+            await ActivityEnvironment().run(cast(Any, write))
+        snapshot = replace(snapshot, claims=dict(scene.world.claims))
+
+
+@pytest.mark.parametrize("when", ["annotation", "freeze", "hook"])
+@pytest.mark.parametrize("silent", [0.0, 7200.0])
+async def test_a_reboot_that_is_called_off_before_the_cloud_is_asked_opens_the_node(when: str, silent: float) -> None:
+    """Also where no worker looks until the rest is over; and it counts as no reboot."""
+    scene = Scene(a_bound_pod("p", "n", do_not_disrupt="true"))
+    assert await scene.step() == "its pods are leaving"
+
+    await asked_to_stop(scene, when)
+    await scene.world.pause(silent)
+    assert await scene.step() == "called off"
+
+    assert (scene.calls, scene.node.taints, list(scene.world.pods)) == ([], (), ["uid-p"])
+    assert scene.said[:2] == ("False", "RebootCalledOff") and scene.claim.deleting_since is None
+    assert scene.claim.condition(names.DISRUPTION_REASON) is None
+    assert not {names.REBOOTS, names.REBOOT_GRACE, names.PRE_BOOT_ID, names.CANCEL} & set(scene.claim.annotations)
+    events = [notice.reason for notice in scene.world.notices if notice.reason.startswith("DisruptionCancel")]
+    assert events == ([] if when == "hook" else ["DisruptionCancelled"])
+
+
+async def test_a_reboot_that_is_called_off_as_the_boot_id_is_written_asks_the_cloud_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    scene = Scene(a_bound_pod("p", "n"))
+    patch = FakeClaims.patch
+
+    async def cancelled_meanwhile(claims: FakeClaims, claim: NodeClaim, change: Any) -> Any:
+        if names.PRE_BOOT_ID in change.annotations and names.CANCEL not in scene.claim.annotations:
+            asked = {**scene.claim.annotations, names.CANCEL: "training runs"}
+            scene.world.put(replace(scene.claim, annotations=asked))
+            raise Conflict("NodeClaim/a", "changed", current=scene.claim)
+        return await patch(claims, claim, change)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(FakeClaims, "patch", cancelled_meanwhile)
+        await scene.until("called off")
+
+    assert (scene.calls, scene.node.taints, scene.said[0]) == ([], (), "False")
+
+
+async def test_a_cancel_after_the_cloud_was_asked_is_too_late() -> None:
+    scene = Scene(a_bound_pod("p", "n"))
+    await scene.until("the cloud reboots it")
+
+    await asked_to_stop(scene)
+
+    assert names.CANCEL not in scene.claim.annotations and names.REST not in scene.claim.annotations
+    assert ("DisruptionCancelTooLate", "Its instance is being rebooted already: training runs (by ann)") in [
+        (notice.reason, notice.message) for notice in scene.world.notices
+    ]
+    scene.booted()
+    assert await scene.step() == "rebooted"
+
+
+@pytest.mark.parametrize("writes", [1, 2])
+async def test_killed_after_any_write_a_reboot_that_is_called_off_leaves_nothing_behind(writes: int) -> None:
+    """An earlier reboot still counts."""
+    earlier = format_time(500.0)
+    scene = Scene(a_bound_pod("p", "n", do_not_disrupt="true"), annotations={names.REBOOTS: earlier})
+    await scene.step()
+    await asked_to_stop(scene)
+    undo = cut_after(scene, writes)
+    try:
+        with pytest.raises(Retryable):
+            await scene.step()
+        while scene.claim.is_rebooting:
+            await scene.step()
+    finally:
+        undo()
+
+    assert (scene.said[:2], scene.calls, scene.node.taints) == (("False", "RebootCalledOff"), [], ())
+    assert scene.claim.annotations[names.REBOOTS] == earlier
