@@ -151,6 +151,7 @@ class Wiring:
             detaching=self.detaching,
             mover=self.mover,
             holds=self.holds,
+            repairs=self.live_repairs,
         )
         turns = OwnerTurns(self.settings.owner_share, w.view.all_pods, now)
         known, unused = KnownClaims(w.view, w.claims), UnusedLaunches(w.view, w.pools, now)
@@ -184,7 +185,7 @@ class Wiring:
 
     @cached_property
     def live_repairs(self) -> LiveRepairs:
-        """What is to be repaired as it is marked."""
+        """What is to be repaired as it is marked or drained."""
         return LiveRepairs(self.world.catalogues, self.now, self.settings.repairs_by_disruption)
 
     @cached_property

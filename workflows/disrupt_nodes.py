@@ -159,7 +159,10 @@ class DisruptNodes:
             await self.await_replacements(claims)
         if self.given.command.drain_first:
             self.enter("draining before the delete")
+            began = workflow.now().timestamp()
             await asyncio.gather(*[self.drain(target) for target in self.marked])
+            spent = workflow.now().timestamp() - began
+            self.marked = tuple(target.after(spent) for target in self.marked)
         self.enter("deleting")
         self.committed = True
 
@@ -215,8 +218,8 @@ class DisruptNodes:
             raise Undone(outcome.message)
 
     async def drain(self, target: Target) -> None:
-        """Evict the pods while a cancel is still possible, for as long as PDBs hold them; by force only if the claim
-        has a termination grace period, which counts from here instead of from the delete, and nobody asked for it."""
+        """Evict the pods while a cancel is still possible, for as long as PDBs hold them; by force only if claim or
+        repair gives a grace period, which counts from here instead of from the delete, and nobody asked for it."""
         deadline = workflow.now().timestamp() + target.grace if target.grace is not None else None
         departure = Departure(
             claim=ClaimRef(name=target.claim, uid=target.claim_uid, pool=target.pool),

@@ -104,7 +104,8 @@ class DeleteClaims:
         return write
 
     async def _bound(self, target: Target | None, reason: str) -> None:
-        """The drain of an unhealthy node lasts as long as its repair lets it, from the delete on."""
+        """The drain of an unhealthy node lasts as long as its repair lets it, from the delete on, or as long as a drain
+        before that has left it."""
         if target is None or target.grace is None or reason != DisruptionReason.UNHEALTHY:
             return
         claim = await self.claims.read(target.claim)

@@ -13,6 +13,7 @@ from functools import partial
 from temporalio import activity
 
 from dovetail.activities.shared.every_step.heartbeats import report
+from dovetail.activities.shared.looks.live_repairs import LiveRepairs
 from dovetail.activities.shared.waits.repeated_looks import one_more_waits
 from dovetail.activities.shared.writes.announcements import announce
 from dovetail.activities.shared.writes.known_claims import KnownClaims
@@ -70,6 +71,7 @@ class DrainPorts:
     detaching: AwaitDetached
     mover: Mover | NoMoves
     holds: Holds
+    repairs: LiveRepairs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,7 +93,9 @@ class DrainNode:
         pause: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
         self.lookups, self.nodes, self.pods = ports.lookups, ports.nodes, ports.pods
-        self.requests = DrainRequests(ports.lookups, KnownClaims(ports.lookups, ports.claims), ports.nodes)
+        self.requests = DrainRequests(
+            ports.lookups, KnownClaims(ports.lookups, ports.claims), ports.nodes, ports.repairs
+        )
         self.notices, self.cloud, self.pauses = ports.notices, ports.cloud, ports.pauses
         self.detaching, self.mover, self.holds = ports.detaching, ports.mover, ports.holds
         self.evictor = Evictor(ports.pods, ports.notices, limits.pace, now)

@@ -4,16 +4,18 @@ Anybody who can write to the namespace in Temporal can request a drain, of any n
 objects decide what is drained and until when, and not the words of the request.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from dovetail.activities.identity.askers import asked_by
+from dovetail.activities.shared.looks.live_repairs import LiveRepairs
 from dovetail.activities.shared.writes.known_claims import KnownClaims
 from dovetail.activities.termination.begin_and_end_departure import reason_of
 from dovetail.activities.termination.departing_nodes import belongs_to, nodes_there
 from dovetail.lifecycle.unfinished import reference
 from dovetail.messages.subjects import Departure
 from dovetail.model.names import DISRUPTION_REASON, OWNER
-from dovetail.model.nodes import NodeClaim
+from dovetail.model.nodes import Node, NodeClaim
 from dovetail.model.reasons.disruption_reasons import DisruptionReason
 from dovetail.ports.failures import Refused
 from dovetail.ports.objects import Nodes
@@ -28,6 +30,7 @@ class DrainRequests:
     lookups: ClusterLookups
     known: KnownClaims
     nodes: Nodes
+    repairs: LiveRepairs
 
     async def as_it_is(self, departure: Departure) -> Departure:
         """The request as the live objects have it."""
@@ -37,15 +40,16 @@ class DrainRequests:
             return await self._without_claim(departure)
         there = await nodes_there(self.lookups, self.nodes, departure)
         of_claim = [node for node in there if belongs_to(node, ref, claim)]
+        leaves = claim.deleting_since is not None
         return replace(
             departure,
             claim=reference(claim),
             provider_id=claim.provider_id or departure.provider_id,
             nodes=tuple(node.name for node in of_claim),
             node_uids=tuple(node.uid for node in of_claim),
-            deadline=_before_the_delete(claim, departure) if claim.deleting_since is None else deadline_of(claim),
+            deadline=deadline_of(claim) if leaves else await self._before_the_delete(claim, of_claim, departure),
             reason=reason_of(claim),
-            is_final=departure.is_final and claim.deleting_since is not None,
+            is_final=departure.is_final and leaves,
         )
 
     async def _without_claim(self, departure: Departure) -> Departure:
@@ -56,14 +60,22 @@ class DrainRequests:
                 raise Refused(f"Node/{node.name}", "neither it nor a NodeClaim of it is being deleted")
         return replace(departure, deadline=None, is_final=False)
 
+    async def _before_the_delete(self, claim: NodeClaim, nodes: Iterable[Node], departure: Departure) -> float | None:
+        """The deadline of a drain that a disruption asks for before it deletes: its grace period begins with the mark,
+        or later. None where a person asks for the replacement: no pod of it passes its PDB."""
+        mark = claim.condition(DISRUPTION_REASON)
+        owner = claim.annotations.get(OWNER, "")
+        if mark is None or mark.status != "True" or not owner or not asked_by(owner):
+            raise Refused(f"NodeClaim/{claim.name}", "is not being deleted, and it is not its disruption that asks")
+        grace = await self._grace(claim, nodes, mark.reason)
+        if grace is None or departure.deadline is None or mark.reason == DisruptionReason.REQUESTED:
+            return None
+        return max(departure.deadline, mark.changed + grace)
 
-def _before_the_delete(claim: NodeClaim, departure: Departure) -> float | None:
-    """The deadline of a drain that a disruption asks for before it deletes: the claim's own grace period begins with
-    the mark, or later. None where a person asks for the replacement: no pod of it passes its PDB."""
-    mark = claim.condition(DISRUPTION_REASON)
-    owner = claim.annotations.get(OWNER, "")
-    if mark is None or mark.status != "True" or not owner or not asked_by(owner):
-        raise Refused(f"NodeClaim/{claim.name}", "is not being deleted, and it is not its disruption that asks")
-    if claim.termination_grace is None or departure.deadline is None or mark.reason == DisruptionReason.REQUESTED:
-        return None
-    return max(departure.deadline, mark.changed + claim.termination_grace)
+    async def _grace(self, claim: NodeClaim, nodes: Iterable[Node], reason: str) -> float | None:
+        """How long it may last: for a repair as its policy says too, unless the node is well again (GCR-20)."""
+        for node in nodes if reason == DisruptionReason.UNHEALTHY else ():
+            fault = await self.repairs.fault(node, claim)
+            if fault is not None:
+                return fault.bound(claim)
+        return claim.termination_grace

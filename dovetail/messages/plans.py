@@ -157,6 +157,10 @@ class Target:
     grace: float | None = None
     condition: str = ""  # of the node, for which it is repaired
 
+    def after(self, seconds: float) -> "Target":
+        """As a drain of so many seconds leaves it."""
+        return self if self.grace is None else replace(self, grace=max(self.grace - seconds, 0.0))
+
 
 NOBODY: Final = ""  # in the place of a namespace: nodes without pods that would have to move
 OTHERS: Final = "*"  # in the place of a namespace: all that are not named

@@ -197,6 +197,7 @@ def drain_ports(world: World, **others: Any) -> DrainPorts:
         detaching=AwaitDetached(detach_ports(world), world.now, world.pause),
         mover=NoMoves(),
         holds=holds(world),
+        repairs=no_repairs(world.now),
     )
     return replace(made, **others)
 

@@ -31,6 +31,7 @@ from dovetail.ports.failures import Retryable
 from dovetail.ports.objects import NewClaim
 from dovetail.wiring.simulated import SimulatedAdapter
 from testing.fakes import FakeCatalogues, unlimited
+from testing.fakes.ports import no_repairs
 from tests.adapters.simulator.manifests import CLASS
 
 T = TypeVar("T")
@@ -130,6 +131,7 @@ class Worker:
                 pauses=view,
                 detaching=self.detaching,
                 holds=holds,
+                repairs=no_repairs(now),
             ),
             unlimited(EvictionPace(now)),
             now,

@@ -10,17 +10,31 @@ from dovetail.activities.disruption.live_budgets import LiveBudgets
 from dovetail.activities.disruption.mark_and_unmark_nodes import MarkAndUnmarkNodes
 from dovetail.activities.orders.reboot_nodes import RebootNodes, RebootPorts
 from dovetail.activities.shared.looks.live_repairs import LiveRepairs
+from dovetail.activities.termination.drain_node import DrainNode
 from dovetail.activities.termination.eviction_pace import EvictionPace
 from dovetail.activities.termination.evictor import Evictor
 from dovetail.messages.outcomes import MarkOutcome, StepOutcome
 from dovetail.messages.plans import DisruptionCommand, Seen
 from dovetail.messages.requests import DeleteRequest, MarkRequest
+from dovetail.messages.subjects import ClaimRef, Departure
 from dovetail.model import names
 from dovetail.model.nodes import Condition, RepairPolicy
 from dovetail.model.pools import Budget, DisruptionPolicy
 from dovetail.model.snapshot import Snapshot
-from testing.fakes import FakeClaims, FakeCloud, FakeNodes, FakeNotices, FakePods, World, deleting, live_pauses
+from testing.fakes import (
+    FakeClaims,
+    FakeCloud,
+    FakeNodes,
+    FakeNotices,
+    FakePods,
+    World,
+    deleting,
+    drain_ports,
+    live_pauses,
+    unlimited,
+)
 from testing.fakes import mark_ports as ports_of
+from tests.activities.test_departing import an_instance
 from tests.activities.test_gated_orders import OnePool
 from tests.lifecycle.objects import a_joined_claim, a_joined_node, a_pod, a_pool, target_of
 
@@ -133,6 +147,53 @@ async def test_pods_that_hold_the_node_are_left_to_the_bound_of_its_drain_which_
     assert outcome.message == "deleting"
     left = world.claims["pool-0"]
     assert (left.deleting_since, left.annotations[names.TERMINATION_DEADLINE]) == (1120.0, "1970-01-01T00:23:40Z")
+
+
+@pytest.mark.parametrize(
+    ("own", "well", "asked", "forced_by"),
+    [
+        (None, False, 1420.0, 1420.0),
+        (86_400.0, False, 1420.0, 1420.0),
+        (60.0, False, 1180.0, 1180.0),
+        (None, False, 1121.0, 1300.0),  # no request shortens it
+        (None, True, 1420.0, None),
+        (1200.0, True, 1420.0, 2200.0),
+    ],
+)
+async def test_a_drain_of_a_repair_before_the_delete_lasts_no_longer_than_its_bound(
+    own: float | None, well: bool, asked: float, forced_by: float | None
+) -> None:
+    """From the beginning of that drain on; if the node is well again, only its own grace period ends it."""
+    world = a_world({"conditions": (SICK,)})
+    held = a_pod("held", node_name="node-0", do_not_disrupt="true")
+    world.put(replace(world.claims["pool-0"], termination_grace=own), held)
+    world.instances = {"aws:///zone/i-0": an_instance("aws:///zone/i-0")}
+    assert await mark(world) == ""
+    world.clock += 120.0  # its replacement starts meanwhile
+    if well:
+        world.put(replace(world.nodes["node-0"], conditions=(replace(SICK, status="True"),)))
+    world.at(3000.0, lambda: world.kill(held))
+    claim = world.claims["pool-0"]
+    departure = Departure(
+        claim=ClaimRef(name=claim.name, uid=claim.uid, pool="pool"),
+        provider_id=claim.provider_id,
+        nodes=("node-0",),
+        node_uids=(world.nodes["node-0"].uid,),
+        deadline=asked,
+        reason="Unhealthy",
+    )
+    repairs = LiveRepairs(Policies(False), world.now, True)  # type: ignore[arg-type]
+    pace = unlimited(EvictionPace(world.now, world.pause))
+    environment = ActivityEnvironment()
+    environment.info = replace(environment.info, workflow_id=OWNER)
+
+    await environment.run(
+        DrainNode(drain_ports(world, repairs=repairs), pace, world.now, world.pause).drain_node, departure
+    )
+
+    forced = [line for line in world.ledger if line.startswith("force")]
+    assert (bool(forced), world.clock <= (forced_by or 3000.0) + 60.0) == (forced_by is not None, True)
+    assert forced_by is None or world.clock > forced_by - 60.0
 
 
 @pytest.mark.parametrize("reason", ["Drifted", "Empty"])
