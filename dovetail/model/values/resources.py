@@ -95,6 +95,15 @@ def parse_quantity(text: str, scale: int = 1) -> int:
     return -size if sign == "-" else size
 
 
+def is_quantity(value: str | int | float) -> bool:
+    """Whether Kubernetes accepts it as an amount."""
+    try:
+        parse_quantity(str(value))
+    except QuantityError:
+        return False
+    return True
+
+
 def parse_amount(resource: str, text: str | int | float | None) -> int:
     """The amount of one resource, in the unit that Resources use for it. In JSON, Kubernetes accepts spaces around a
     quantity, and null as 0."""

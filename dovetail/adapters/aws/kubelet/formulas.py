@@ -14,7 +14,7 @@ from dovetail.model.expressions.evaluation import ReadExpression, read_expressio
 from dovetail.model.expressions.types import type_of
 from dovetail.model.expressions.values import ExpressionError
 from dovetail.model.values.json import Json
-from dovetail.model.values.resources import QuantityError, parse_quantity
+from dovetail.model.values.resources import is_quantity
 
 RESERVED: Final = ("kubeReserved", "systemReserved")
 _VARIABLES: Final = {
@@ -132,12 +132,3 @@ def _result(field: str, text: str, variables: Json) -> int:
     if number < 0:
         raise ExpressionError(f"{field}: {text} is {number} for {variables['instance_type']}, less than 0")
     return number
-
-
-def is_quantity(value: Any) -> bool:
-    """Whether Kubernetes accepts it as an amount."""
-    try:
-        parse_quantity(str(value))
-    except QuantityError:
-        return False
-    return True

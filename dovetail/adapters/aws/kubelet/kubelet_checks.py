@@ -12,7 +12,6 @@ from dovetail.adapters.aws.kubelet.formulas import (
     FormulaInputs,
     WrittenFormula,
     formulas_in,
-    is_quantity,
     read_formula,
     resolved,
 )
@@ -22,6 +21,7 @@ from dovetail.adapters.aws.node_class.node_class import NodeClass
 from dovetail.adapters.aws.resources.image_families import FAMILIES
 from dovetail.model.expressions.values import ExpressionError
 from dovetail.model.values.durations import DurationError, parse_nanoseconds
+from dovetail.model.values.resources import is_quantity
 
 # What AL2, Bottlerocket and Windows can pass on; AL2023 hands the whole object to the kubelet.
 _COMMON: Final = frozenset(

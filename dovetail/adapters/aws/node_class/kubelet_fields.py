@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
 from dovetail.model.values.durations import DurationError, parse_nanoseconds
-from dovetail.model.values.resources import QuantityError, parse_quantity
+from dovetail.model.values.resources import is_quantity
 
 
 class _Kind(NamedTuple):
@@ -26,10 +26,7 @@ def _is_duration(value: Any) -> bool:
 
 
 def _is_quantity(value: Any) -> bool:
-    try:
-        return type(value) in (str, int, float) and parse_quantity(str(value)) is not None
-    except QuantityError:
-        return False
+    return type(value) in (str, int, float) and is_quantity(value)
 
 
 def _list_of(holds: Callable[[Any], bool]) -> Callable[[Any], bool]:
