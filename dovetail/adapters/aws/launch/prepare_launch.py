@@ -63,6 +63,15 @@ class _Search:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class _Narrowed:
+    """Those of the offered types that the images of before suit."""
+
+    offered: tuple[OfferedType, ...]
+    images: tuple[Image, ...]
+    among: tuple[OfferedType, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class _Chosen:
     """What the fleet will be asked for."""
 
@@ -79,7 +88,7 @@ class LaunchPreparer:
         self._region, self._overlays = region, overlays
         self._searches: dict[str, _Search] = {}
         self._names = TemplateNames()
-        self._narrowed: tuple[tuple[OfferedType, ...], tuple[Image, ...], tuple[OfferedType, ...]] | None = None
+        self._narrowed: dict[str, _Narrowed] = {}
 
     async def prepare(self, claim: NodeClaim) -> Prepared | NoCapacity | ClassNotReady | LaunchRefused:
         """The launch as text, or why there is none."""
@@ -104,7 +113,7 @@ class LaunchPreparer:
         older = older_images(claim, node_class, offered)
         there = await self._offerings.sources.images.among(frozenset(image.id for image in older))
         usable = tuple(image for image in older if image.id in there)
-        wanted, runs_on = from_expressions(claim.requirements), self._runs_on(offered, usable)
+        wanted, runs_on = from_expressions(claim.requirements), self._runs_on(node_class, claim, offered, usable)
         if any(not conflicts(each.sized.requirements, wanted) for each in runs_on):
             return await self._prepared(claim, node_class, runs_on, usable)
         why = "suits an instance type that may be launched" if usable else "can be launched"
@@ -114,13 +123,16 @@ class LaunchPreparer:
         found = await self._prepared(claim, node_class, offered, node_class.images)
         return replace(found, without=said) if isinstance(found, Prepared) else found
 
-    def _runs_on(self, offered: tuple[OfferedType, ...], images: tuple[Image, ...]) -> tuple[OfferedType, ...]:
+    def _runs_on(
+        self, node_class: NodeClass, claim: NodeClaim, offered: tuple[OfferedType, ...], images: tuple[Image, ...]
+    ) -> tuple[OfferedType, ...]:
         """The types that one of the images suits: among these the cheapest is chosen, and none without an image."""
-        known = self._narrowed
-        if known is None or known[0] is not offered or known[1] != images:
+        key = _place_of(node_class, claim)
+        known = self._narrowed.get(key)
+        if known is None or known.offered is not offered or known.images != images:
             among = tuple(each for each in offered if image_for(images, each.sized.requirements) is not None)
-            known = self._narrowed = offered, images, among
-        return known[2]
+            known = self._narrowed[key] = _Narrowed(offered=offered, images=images, among=among)
+        return known.among
 
     async def _prepared(
         self, claim: NodeClaim, node_class: NodeClass, offered: tuple[OfferedType, ...], images: tuple[Image, ...]
@@ -149,8 +161,7 @@ class LaunchPreparer:
         self, node_class: NodeClass, claim: NodeClaim, offered: tuple[OfferedType, ...], images: tuple[Image, ...]
     ) -> _Search:
         """Claims of one plan have the same requirements and the same types, so 1,400 types are searched once."""
-        pool, how = claim.labels.get(core.NODE_POOL, ""), "" if images == node_class.images else core.ROLL_OUT
-        key = f"{node_class.uid}/{pool}/{how}"  # overlays differ between pools
+        key = f"{_place_of(node_class, claim)}/{'' if images == node_class.images else core.ROLL_OUT}"
         search = self._searches.get(key)
         if search is None or search.offered is not offered or search.images != images or len(search.suitable) > _KEPT:
             search = self._searches[key] = _Search(offered=offered, images=images)
@@ -283,6 +294,11 @@ def usable_class(classes: NodeClasses, claim: NodeClaim) -> NodeClass | NoCapaci
     if state.ready == "Unknown":
         return LaunchRefused(reason="NodeClassReadinessUnknown", message=state.message or "its readiness is not known")
     return found
+
+
+def _place_of(node_class: NodeClass, claim: NodeClaim) -> str:
+    """Where the same types are offered: overlays differ between pools."""
+    return f"{node_class.uid}/{claim.labels.get(core.NODE_POOL, '')}"
 
 
 def _why_none(
