@@ -130,7 +130,7 @@ def _offered_type(sized: SizedType, shared: _Shared) -> OfferedType:
     if before is not None and (before.sized is not sized or before.kinds is not plain):
         before = None  # sized anew, or offered in other kinds: nothing of it can stay
     offerings = _offerings(sized, plain, shared, () if before is None else before.type.offerings, fits=fits)
-    if before is not None and not reserved and (offerings, unsuited) == (before.type.offerings, before.type.unsuited):
+    if before is not None and not reserved and offerings is before.type.offerings and unsuited == before.type.unsuited:
         return before
     return OfferedType(
         sized=sized,
