@@ -31,11 +31,16 @@ def why_not_repaired(round_: Round, candidate: Candidate) -> Block | None:
     if is_kept_from_repair(node, candidate.claim):
         message = f'Repair is blocked through the "{names.DO_NOT_REPAIR}" annotation'
         return Block(why=WhyNot.KEPT_FROM_REPAIR, message=message)
-    own = next((each for each in round_.repairable if each.name == candidate.name), candidate)
+    own = candidate if candidate.fault is not None else _repairable(round_, candidate)
     if own.held is not None and fault.bound(own.claim) is None:
         message = "Repair requires a termination grace period to bypass blocking pods"
         return Block(why=WhyNot.REPAIR_UNBOUNDED, message=message)
     return None
+
+
+def _repairable(round_: Round, candidate: Candidate) -> Candidate:
+    """As repair sees a node that another method's screening has found."""
+    return next((each for each in round_.repairable if each.name == candidate.name), candidate)
 
 
 def decide_repair(round_: Round, candidates: tuple[Candidate, ...]) -> Found:
