@@ -134,9 +134,9 @@ picture: $(STAMP) ## play the story and draw the pictures of the README: termina
 	@$(BIN)/dovetail demo | $(BIN)/python -m docs.tools.terminal_picture docs/pictures/demo.txt -
 	@$(BIN)/dovetail demo --change | $(BIN)/python -m docs.tools.terminal_picture docs/pictures/change.txt -
 	@$(BIN)/python -m tests.cli.pictures docs/pictures
-	@$(BIN)/python -m acceptance.bench.day.picture docs/pictures/day.json
-	@$(BIN)/python -m acceptance.bench.day.picture docs/pictures/vendors-week.json
-	@$(BIN)/python -m acceptance.bench.day.picture docs/pictures/dollars-and-moves.json
+	@$(BIN)/python -m research.days.picture docs/pictures/day.json
+	@$(BIN)/python -m research.days.picture docs/pictures/vendors-week.json
+	@$(BIN)/python -m research.days.picture docs/pictures/dollars-and-moves.json
 
 docs: $(SITE)/index.html ## build the documentation site into .dovetail/site, strictly, where a page has changed
 

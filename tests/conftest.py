@@ -18,11 +18,11 @@ import pytest
 from hypothesis import settings
 
 from testbed.plane import Binaries, TestbedUnavailable, find_binaries
-from testing.loaded.processes import stop_server
 from tests.cli.browser import end_shared
 from tests.held_loop import HELD
 from tests.taking import WAITING
 from tests.unavailable import no_control_plane
+from worlds.loaded.processes import stop_server
 
 AWS_SERVER = "aws_server"  # the fixture: each of its five hundred tests takes a third of a second
 SLOW_FOLDERS = ("tests/properties/", "tests/testbed/")  # many made-up worlds; the servers that other tests rely on

@@ -9,8 +9,8 @@ import pytest
 import pytest_asyncio
 
 from testbed.plane import TestbedUnavailable, find_binaries
-from testing.cluster.ground import Ground
 from tests.unavailable import no_control_plane
+from worlds.cluster.ground import Ground
 
 _STATE = Path(__file__).parents[1] / ".dovetail"
 

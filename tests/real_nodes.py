@@ -12,8 +12,8 @@ from testbed.node.cluster import start
 from testbed.node.programs import cannot_run
 from testbed.plane import ApiClient, TestbedUnavailable
 from testbed.up import stop
-from testing.cluster.real_nodes import RealGround
 from tests.unavailable import no_control_plane, no_nodes
+from worlds.cluster.real_nodes import RealGround
 
 _STATE = Path(__file__).parents[1] / ".dovetail"
 

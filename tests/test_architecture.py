@@ -178,13 +178,13 @@ PLANTED = {
     ),
     "dovetail/ports/planted.py": "import temporalio\nimport testbed.plane",
     "dovetail/api/planted.py": "import dovetail.model.pods",
-    "testing/planted.py": "import acceptance.traffic",
+    "worlds/planted.py": "import acceptance.traffic",
     "acceptance/planted.py": "import tests.conftest",
 }
 
 
 def test_every_import_contract_is_broken_by_what_it_forbids(tmp_path: Path) -> None:
-    for name in ("dovetail", *LINKED, "acceptance", "docs", "testbed", "testing", "pyproject.toml"):
+    for name in ("dovetail", *LINKED, "acceptance", "docs", "testbed", "worlds", "research", "pyproject.toml"):
         source = ROOT / name
         if source.is_dir():
             ignored = shutil.ignore_patterns("__pycache__", "build")

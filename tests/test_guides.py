@@ -41,9 +41,10 @@ FOLDERS = (
     "workflows",
     "worker",
     "tests",
-    "testing",
+    "worlds",
     "testbed",
     "acceptance",
+    "research",
     "deploy",
     "docs",
 )

@@ -7,7 +7,7 @@ from typing import Final, TypeVar
 
 from temporalio.service import RPCError
 
-from testing.patience import CROWDED
+from worlds.patience import CROWDED
 
 T = TypeVar("T")
 

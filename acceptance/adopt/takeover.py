@@ -33,7 +33,7 @@ from dovetail.cli.demo.temporal_server import TemporalServer, stop_process
 from dovetail.messages.workflow_ids import caretaker_id, scheduler_id
 from dovetail.model import names
 from testbed.simulated_world import SimulatedWorld
-from testing.loaded.processes import start_process
+from worlds.loaded.processes import start_process
 
 LOOK_SECONDS: Final = 0.5
 SERVING: Final = "serving cluster"  # the line of a worker that has begun

@@ -23,11 +23,11 @@ from typing import Any
 import orjson
 
 from acceptance.bench.asked import AskedWrongly, cost_settings, least_seconds
-from acceptance.bench.day import NAME as DAY
 from acceptance.bench.inputs import disruption as bench_disruption
 from acceptance.bench.inputs import lifecycle, unlike_nodes
 from acceptance.bench.inputs.aws import ROWS as AWS
 from acceptance.bench.inputs.made import GENERATED
+from research.days import NAME as DAY
 
 Line = dict[str, Any]
 _COLUMNS = (

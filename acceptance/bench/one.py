@@ -19,7 +19,6 @@ from typing import Any
 import orjson
 
 from acceptance.bench.asked import cost_settings, least_seconds
-from acceptance.bench.day import NAME as DAY
 from acceptance.bench.inputs import unlike_nodes
 from acceptance.bench.inputs.made import GENERATED, GROWTH, diverse, standing_nodes
 from acceptance.binding.rounds import Coming, after_binding
@@ -30,6 +29,7 @@ from dovetail.model.snapshot import Snapshot
 from dovetail.model.values.resources import format_resources
 from dovetail.placement.place_pods import Index, SimulationOptions, place, simulate
 from dovetail.placement.settings import DOVETAIL, CostSettings, PlacementSettings
+from research.days import NAME as DAY
 
 Line = dict[str, Any]
 
@@ -325,7 +325,7 @@ def _elsewhere(name: str, repeat: int) -> dict[str, Any]:
     if name == unlike_nodes.NAME:
         return unlike_nodes.line_of()
     if name == DAY:
-        from acceptance.bench.day import short
+        from research.days import short
 
         return short.line_of()
     if name.startswith("disruption_"):

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from acceptance.traffic.lane import Lane
 from dovetail.cli.demo.temporal_server import stop_process
-from testing.loaded.processes import start_process
+from worlds.loaded.processes import start_process
 
 SERVING: Final = "serving cluster"
 START_SECONDS: Final = 150.0  # three alone

@@ -6,11 +6,11 @@ from unittest.mock import patch
 import orjson
 import pytest
 
-from acceptance.bench.day import curve as curves
-from acceptance.bench.day.curve import Point, curve, play_all, table
-from acceptance.bench.day.curve_picture import curve_picture
-from acceptance.bench.day.play import Course
 from dovetail.disruption.settings import DisruptionSettings
+from research.days import curve as curves
+from research.days.curve import Point, curve, play_all, table
+from research.days.curve_picture import curve_picture
+from research.days.play import Course
 
 RECORDED = Path(__file__).parents[2] / "docs/pictures/dollars-and-moves.json"
 HOUR = Course(cost=False, nodes=2, hours=1, steps=3, every=20)

@@ -8,17 +8,17 @@ import numpy as np
 import orjson
 import pytest
 
-from acceptance.bench.day.__main__ import played, table
-from acceptance.bench.day.books import Week, compared
-from acceptance.bench.day.bound import lowest
-from acceptance.bench.day.load import Load
-from acceptance.bench.day.market import Market
-from acceptance.bench.day.picture import picture
-from acceptance.bench.day.play import Course, Play
-from acceptance.bench.day.short import line_of
 from acceptance.binding.nodes import Node
 from acceptance.binding.pods import Kinds
 from acceptance.binding.scheduler import Cluster
+from research.days.__main__ import played, table
+from research.days.books import Week, compared
+from research.days.bound import lowest
+from research.days.load import Load
+from research.days.market import Market
+from research.days.picture import picture
+from research.days.play import Course, Play
+from research.days.short import line_of
 
 PICTURES = Path(__file__).parents[2] / "docs/pictures"
 HOUR = Course(cost=False, hours=1, nodes=3, steps=3, first_hour=18, every=10)

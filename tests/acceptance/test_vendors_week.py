@@ -9,12 +9,12 @@ import numpy as np
 import orjson
 import pytest
 
-from acceptance.bench.day.load import START
-from acceptance.bench.day.market import Market
-from acceptance.bench.day.picture import picture
-from acceptance.bench.day.play import Course
-from acceptance.bench.day.vendor import RESIZED, VendorLoad, VendorPlay, poured
 from dovetail.model import names
+from research.days.load import START
+from research.days.market import Market
+from research.days.picture import picture
+from research.days.play import Course
+from research.days.vendor import RESIZED, VendorLoad, VendorPlay, poured
 
 PICTURES = Path(__file__).parents[2] / "docs/pictures"
 HOURS = Course(cost=False, hours=2, nodes=5, steps=3, first_hour=18, every=10, world="vendor")

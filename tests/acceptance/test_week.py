@@ -5,9 +5,9 @@ from dataclasses import replace
 
 import pytest
 
-from acceptance.bench.day.__main__ import played, table, totals
-from acceptance.bench.day.books import Week, compared
-from acceptance.bench.day.play import Course
+from research.days.__main__ import played, table, totals
+from research.days.books import Week, compared
+from research.days.play import Course
 
 WEEK = Course(cost=False, hours=168, nodes=8, steps=100, every=20)
 

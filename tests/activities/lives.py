@@ -30,9 +30,9 @@ from dovetail.model.names import PLAN, TERMINATION_FINALIZER
 from dovetail.ports.failures import Retryable
 from dovetail.ports.objects import NewClaim
 from dovetail.wiring.simulated import SimulatedAdapter
-from testing.fakes import FakeCatalogues, unlimited
-from testing.fakes.ports import no_repairs
 from tests.adapters.simulator.manifests import CLASS
+from worlds.fakes import FakeCatalogues, unlimited
+from worlds.fakes.ports import no_repairs
 
 T = TypeVar("T")
 

@@ -19,10 +19,10 @@ from dovetail.model.own.drain_rules import Blocker, Level
 from dovetail.model.reasons.disruption_reasons import DisruptionReason
 from dovetail.ports.failures import Forbidden
 from dovetail.termination.leaving import EXCLUDE_LABEL, leaving_labels, leaving_taints
-from testing.fakes import FakeNodes, World, mark_ports
-from testing.holds import held
 from tests.activities.test_draining import Stage, new_stage
 from tests.lifecycle.objects import a_joined_claim, a_joined_node, a_pod, target_of
+from worlds.fakes import FakeNodes, World, mark_ports
+from worlds.holds import held
 
 OWNER = "c/disrupt/0199"
 TARGET = target_of(a_joined_claim(), a_joined_node())

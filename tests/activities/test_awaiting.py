@@ -16,9 +16,9 @@ from dovetail.messages.subjects import ClaimRef
 from dovetail.model import names
 from dovetail.model.nodes import NodeClaim
 from dovetail.model.scheduling.taints import Taint
-from testing.fakes import FakeClaims, FakeLookups, World
-from testing.fakes.descriptions import running_as
 from tests.lifecycle.objects import a_joined_claim, a_joined_node
+from worlds.fakes import FakeClaims, FakeLookups, World
+from worlds.fakes.descriptions import running_as
 
 OWNER = "c/disrupt/plan"
 BOTH = AwaitedMark(workflow_id=OWNER, claims=(ClaimRef(name="a", uid="a"), ClaimRef(name="b", uid="b")))

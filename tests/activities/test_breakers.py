@@ -28,9 +28,9 @@ from dovetail.rules.brake.breakers import (
     with_breaker,
     with_failures_answered,
 )
-from testing.fakes import FakeClaims, FakeNotices, FakePods, World, live_pauses
 from tests.activities.test_rates import Killed, Kills, Pools, Scene
 from tests.lifecycle.objects import a_joined_claim
+from worlds.fakes import FakeClaims, FakeNotices, FakePods, World, live_pauses
 
 SAID = BreakerRule(within=1800.0, first=600.0)
 RULE = SAID.brake

@@ -29,12 +29,12 @@ from dovetail.model.snapshot import Snapshot
 from dovetail.placement.settings import PlacementSettings
 from dovetail.placement.stale_kinds import without_stale
 from dovetail.ports.failures import NotSeenYet
-from testing.fakes import FakeClaims, World, followers
 from tests.activities.test_provisioning import Stage
 from tests.activities.test_provisioning import stage as stage
 from tests.adapters.kubernetes_json.kinds_for_tests import a_thing
 from tests.adapters.simulator.manifests import a_pod
 from tests.lifecycle import objects
+from worlds.fakes import FakeClaims, World, followers
 
 KINDS = sorted({kind.name for kind in (*CLUSTER_KINDS, *BUFFER_KINDS, *DEVICE_KINDS, NODE_OVERLAY)})
 

@@ -17,10 +17,10 @@ from dovetail.model import names
 from dovetail.model.nodes import Condition
 from dovetail.model.pools import Budget, DisruptionPolicy
 from dovetail.model.snapshot import Snapshot
-from testing.fakes import FakeClaims, FakeNodes, World, live_pauses, mark_ports
 from tests.activities.test_creating_claims import NODE
 from tests.activities.test_gated_orders import OnePool
 from tests.lifecycle.objects import a_joined_claim, a_joined_node, a_pod, a_pool, target_of
+from worlds.fakes import FakeClaims, FakeNodes, World, live_pauses, mark_ports
 
 SILENT = (Condition(type=names.READY, status="Unknown"),)
 OTHER = {names.OWNER: "c/disrupt/other"}

@@ -14,8 +14,8 @@ from dovetail.model import names
 from dovetail.model.nodes import Node, NodeClaim
 from dovetail.model.reasons.disruption_reasons import DisruptionReason
 from dovetail.model.scheduling.taints import Taint
-from testing.fakes import FakeLookups, World, mark_ports
 from tests.lifecycle.objects import a_joined_claim, a_joined_node, target_of
+from worlds.fakes import FakeLookups, World, mark_ports
 
 OWNER = "c/disrupt/0199"
 DISRUPTED = Taint(key=names.DISRUPTED_TAINT, effect="NoSchedule")

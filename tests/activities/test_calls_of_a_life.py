@@ -32,7 +32,18 @@ from dovetail.model.nodes import Condition
 from dovetail.model.reasons.disruption_reasons import DisruptionReason
 from dovetail.ports.cloud import Instance
 from dovetail.ports.failures import Refused, Unreachable
-from testing.fakes import (
+from tests.activities.test_upkeep import ReadyClass, seen
+from tests.lifecycle.objects import (
+    a_claim,
+    a_joined_claim,
+    a_joined_node,
+    a_node,
+    a_pod,
+    a_pool,
+    a_quiet_pool,
+    target_of,
+)
+from worlds.fakes import (
     FakeCatalogues,
     FakeClaims,
     FakeCloud,
@@ -48,17 +59,6 @@ from testing.fakes import (
     join_ports,
     mark_ports,
     unlimited,
-)
-from tests.activities.test_upkeep import ReadyClass, seen
-from tests.lifecycle.objects import (
-    a_claim,
-    a_joined_claim,
-    a_joined_node,
-    a_node,
-    a_pod,
-    a_pool,
-    a_quiet_pool,
-    target_of,
 )
 
 REF = ClaimRef(name="pool-1", uid="uid-pool-1", pool="pool")

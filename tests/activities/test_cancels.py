@@ -32,11 +32,11 @@ from dovetail.model.own.policies import Freeze
 from dovetail.model.reasons.disruption_reasons import WhyNot
 from dovetail.model.snapshot import Snapshot
 from dovetail.model.values.time import format_time
-from testing.disruption_worlds import NOW, a_pair, a_world
-from testing.fakes import FakeClaims, FakeNotices, World, followers
 from tests.activities.test_disrupting import a_held_plan
 from tests.disruption.second_look import revalidate
 from tests.lifecycle.objects import a_joined_claim
+from worlds.disruption import NOW, a_pair, a_world
+from worlds.fakes import FakeClaims, FakeNotices, World, followers
 
 ASKED = {names.CANCEL: "not now"}
 

@@ -15,11 +15,11 @@ from dovetail.messages.subjects import ClaimRef
 from dovetail.model import names
 from dovetail.model.nodes import Condition, NodeClaim
 from dovetail.model.scheduling.taints import Taint
-from testing.fakes import FakeClaims, FakeCloud, FakeNodes, World, mark_ports
-from testing.fakes.descriptions import running_as
 from tests.activities.test_departing import an_instance
 from tests.activities.test_gated_orders import seen
 from tests.lifecycle.objects import a_claim, a_joined_claim, a_joined_node
+from worlds.fakes import FakeClaims, FakeCloud, FakeNodes, World, mark_ports
+from worlds.fakes.descriptions import running_as
 
 REF = ClaimRef(name="pool-1", uid="uid-pool-1", pool="pool")
 

@@ -5,10 +5,10 @@ from dovetail.model.nodes import NodeClassRef
 from dovetail.model.objects.watched_kinds import PLACEMENT
 from dovetail.model.pools import Catalogue, NodePool
 from dovetail.ports.failures import Unreachable
-from testing.fakes import World
 from tests.activities.test_ordering import FakeClasses, FakeView
 from tests.lifecycle.objects import a_pool
 from tests.placement.builders import TYPES
+from worlds.fakes import World
 
 OTHER = NodeClassRef(group="karpenter.other.example", kind="OtherNodeClass", name="default")
 

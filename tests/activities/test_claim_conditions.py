@@ -8,9 +8,9 @@ from dovetail.model.nodes import Condition, NodeClaim, NodeClassRef
 from dovetail.model.pools import NodePool
 from dovetail.model.snapshot import Snapshot
 from dovetail.ports.failures import Unreachable
-from testing.fakes import FakeClaims, World
 from tests.activities.test_upkeep import ReadyClass, seen
 from tests.lifecycle.objects import a_joined_claim, a_joined_node, a_pod, a_pool, a_quiet_pool, is_now
+from worlds.fakes import FakeClaims, World
 
 
 class JudgingClass(ReadyClass):

@@ -10,8 +10,8 @@ from dovetail.model.nodes import NodeClaim, NodeClassRef
 from dovetail.model.snapshot import Snapshot
 from dovetail.wiring.simulated import SimulatedAdapter
 from testbed.simulated_world import SimulatedWorld
-from testing.fakes import FakeClaims, FakeNotices, World
 from tests.lifecycle.objects import NODE_CLASS, a_joined_claim, a_joined_node, is_now
+from worlds.fakes import FakeClaims, FakeNotices, World
 
 SUPPORTED = frozenset({(NODE_CLASS.group, NODE_CLASS.kind)})
 

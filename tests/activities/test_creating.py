@@ -12,9 +12,9 @@ from dovetail.messages.requests import CreateRequest
 from dovetail.model import names
 from dovetail.model.pods import Expression, Owner
 from dovetail.model.pools import ClaimTemplate, NodePool
-from testing.fakes import FakeClaims, FakeNotices, World, create_ties
 from tests.activities.test_gated_orders import OnePool
 from tests.lifecycle.objects import a_joined_claim
+from worlds.fakes import FakeClaims, FakeNotices, World, create_ties
 
 NODE_CLASS = a_joined_claim().node_class
 TEAM = Expression(key="team", operator="Exists", values=())

@@ -14,9 +14,9 @@ from dovetail.model import names
 from dovetail.model.pods import Expression
 from dovetail.model.pools import ClaimTemplate, NodePool
 from dovetail.model.scheduling.taints import Taint
-from testing.fakes import FakeClaims, FakeNotices, World, create_ties
 from tests.activities.test_gated_orders import OnePool
 from tests.lifecycle.objects import a_joined_claim
+from worlds.fakes import FakeClaims, FakeNotices, World, create_ties
 
 TEMPLATE = ClaimTemplate(
     node_class=a_joined_claim().node_class,

@@ -10,7 +10,7 @@ from dovetail.activities.shared.looks.decision_thread import DecisionThread, res
 from dovetail.activities.upkeep.faults import FaultUpkeep
 from dovetail.model.objects.unreadable import Unreadable
 from dovetail.notices.notice import Notice
-from testing.disruption_worlds import a_world
+from worlds.disruption import a_world
 
 
 @dataclass

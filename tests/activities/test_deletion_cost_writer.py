@@ -5,9 +5,9 @@ from dataclasses import replace
 
 from dovetail.activities.disruption.deletion_cost_writer import EVERY_SECONDS, DeletionCostWriter
 from dovetail.ports.failures import Conflict, Forbidden
-from testing.disruption_worlds import a_pair, a_pool, a_world
-from testing.fakes import FakePods, World
 from tests.disruption.test_deletion_costs import SETTINGS, on
+from worlds.disruption import a_pair, a_pool, a_world
+from worlds.fakes import FakePods, World
 
 
 async def test_a_turn_writes_what_differs_and_the_next_begins_a_minute_later() -> None:

@@ -23,8 +23,8 @@ from dovetail.ports.cloud import Instance
 from dovetail.ports.failures import NotReadable, Postponed, Refused, Unreachable
 from dovetail.termination import timing
 from dovetail.termination.leaving import EXCLUDE_LABEL, LEAVING_TAINT
-from testing.fakes import FakeCloud, World, deleting, departure_ports
 from tests.lifecycle.objects import a_claim, a_joined_claim, a_joined_node, a_node, a_pod, is_now
+from worlds.fakes import FakeCloud, World, deleting, departure_ports
 
 REF = ClaimRef(name="pool-1", uid="uid-pool-1", pool="pool")
 ORDER = DeleteRequest(name=REF.name, uid=REF.uid)

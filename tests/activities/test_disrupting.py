@@ -23,8 +23,8 @@ from dovetail.model import names
 from dovetail.model.reasons.disruption_reasons import Invalidity
 from dovetail.model.snapshot import Snapshot
 from dovetail.notices.notice import Notice
-from testing.disruption_worlds import NOW, a_pair, a_pod, a_pool, a_world
-from testing.fakes import followers
+from worlds.disruption import NOW, a_pair, a_pod, a_pool, a_world
+from worlds.fakes import followers
 
 
 def a_held_plan(claim: str) -> Held:

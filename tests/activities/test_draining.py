@@ -23,7 +23,9 @@ from dovetail.model.values.time import format_time
 from dovetail.ports.cloud import Instance
 from dovetail.ports.failures import NotReadable, Unreachable
 from dovetail.ports.objects import Eviction
-from testing.fakes import (
+from tests.activities.test_departing import an_instance
+from tests.lifecycle.objects import DAEMON, EVERYTHING, a_joined_claim, a_joined_node, a_pod, is_now
+from worlds.fakes import (
     FakeCloud,
     FakeLookups,
     FakeNodes,
@@ -35,8 +37,6 @@ from testing.fakes import (
     drain_ports,
     unlimited,
 )
-from tests.activities.test_departing import an_instance
-from tests.lifecycle.objects import DAEMON, EVERYTHING, a_joined_claim, a_joined_node, a_pod, is_now
 
 START = 1000.0
 DEPARTURE = Departure(

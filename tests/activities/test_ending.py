@@ -19,8 +19,8 @@ from dovetail.activities.provisioning.await_provisioning_plan import AwaitProvis
 from dovetail.activities.shared.every_step.ending import PURE_WAITS, EndingWaits
 from dovetail.messages.interruptions import Interruption
 from dovetail.ports.interruptions import Message
-from testing.fakes import heartbeating
 from tests.activities.test_heartbeats import Step
+from worlds.fakes import heartbeating
 
 PATIENCE = 90.0
 DEFINITION = "__temporal_activity_definition"

@@ -10,9 +10,9 @@ from dovetail.model import names
 from dovetail.model.nodes import Condition
 from dovetail.model.snapshot import Snapshot
 from dovetail.ports.cloud import Instance
-from testing.fakes import FakeCloud, FakeNotices, World
 from tests.activities.test_departing import an_instance
 from tests.lifecycle.objects import NODE_CLASS, a_joined_claim, a_joined_node
+from worlds.fakes import FakeCloud, FakeNotices, World
 
 SILENT = (Condition(type=names.READY, status="Unknown"),)
 

@@ -12,11 +12,11 @@ from dovetail.activities.provisioning.create_node_claims import CreateNodeClaims
 from dovetail.lifecycle.pool_health import RESULTS, Record, record_text
 from dovetail.messages.orders import FillPool
 from dovetail.model import names
-from testing.fakes import FakeClaims, FakeCloud, FakeNotices, create_ties
 from tests.activities.test_gated_orders import OnePool
 from tests.activities.test_ordering import Stage, a_stage, ordering_of
 from tests.lifecycle.objects import is_now
 from tests.lifecycle.test_gated import static
+from worlds.fakes import FakeClaims, FakeCloud, FakeNotices, create_ties
 
 OF_CLASS_2 = {RESULTS: record_text(Record(pool_generation=1, class_generation=2, since=1000.0))}
 

@@ -17,8 +17,6 @@ from dovetail.ports.failures import Failure, NotReadable
 from dovetail.termination.evictions import SYSTEM_PRIORITY
 from dovetail.termination.forced import forced_of
 from dovetail.termination.leaving import LEAVING_TAINT
-from testing.fakes import FakeNotices, FakePods
-from testing.holds import forced_by, held
 from tests.activities.test_draining import START, attached
 from tests.activities.test_holds import (
     FORCED,
@@ -31,6 +29,8 @@ from tests.activities.test_holds import (
 from tests.activities.test_moving import Controller
 from tests.lifecycle.objects import a_pod, is_now
 from tests.model.move_worlds import a_moved_pod, a_roll_out
+from worlds.fakes import FakeNotices, FakePods
+from worlds.holds import forced_by, held
 
 BACK = START + FORCED + 7200.0  # by then the volume is off; ten minutes later the owner of the hook is done
 ENDS = BACK + 3600.0

@@ -25,7 +25,11 @@ from dovetail.model.scheduling.taints import Taint
 from dovetail.model.snapshot import Snapshot
 from dovetail.ports.failures import Failure, Unreachable
 from dovetail.ports.objects import MetadataChange, PoolStatus
-from testing.fakes import (
+from tests.activities.test_departing import an_instance
+from tests.activities.test_ordering import FakeClasses
+from tests.lifecycle.objects import DAEMON, a_joined_claim, a_joined_node, a_pod, is_now
+from tests.lifecycle.test_gated import static
+from worlds.fakes import (
     FakeClaims,
     FakeCloud,
     FakeNotices,
@@ -33,10 +37,6 @@ from testing.fakes import (
     create_ties,
     mark_ports,
 )
-from tests.activities.test_departing import an_instance
-from tests.activities.test_ordering import FakeClasses
-from tests.lifecycle.objects import DAEMON, a_joined_claim, a_joined_node, a_pod, is_now
-from tests.lifecycle.test_gated import static
 
 REF = ClaimRef(name="pool-1", uid="uid-pool-1", pool="pool")
 UNHEALTHY = DeleteClaim(claim=REF, reason="unhealthy", at_once=True, condition="Ready")

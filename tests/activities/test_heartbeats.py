@@ -18,7 +18,7 @@ from dovetail.activities.shared.every_step.temporal_errors import NotYet
 from dovetail.ports.failures import Postponed, Unreachable
 from dovetail.workflows.heartbeat_profile import PROFILES
 from dovetail.workflows.options import ending, launching, leaving, listening, planning, quick, waiting, watching
-from testing.fakes import heartbeating
+from worlds.fakes import heartbeating
 
 DAY, HOUR = 86_400.0, 3600.0
 

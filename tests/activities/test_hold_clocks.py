@@ -10,7 +10,6 @@ from dovetail.activities.termination import drain_requests
 from dovetail.model import names
 from dovetail.model.own.drain_rules import Blocker, DrainRules, Escalation, HookRules, Level
 from dovetail.model.own.pauses import Activity, Pause
-from testing.holds import held
 from tests.activities.test_draining import START
 from tests.activities.test_holds import (
     ASKED,
@@ -26,6 +25,7 @@ from tests.activities.test_holds import (
     new_stage,
 )
 from tests.lifecycle.objects import a_pod
+from worlds.holds import held
 
 NOTIFY: Final = Escalation(after=NOTIFIED, do=Level.NOTIFY)
 ASK: Final = Escalation(after=ASKED, do=Level.ASK)

@@ -35,7 +35,10 @@ from dovetail.ports.view import PauseLookups
 from dovetail.termination.forced import forced_of
 from dovetail.termination.hold_clocks import clock_of
 from dovetail.termination.ladder import DrainHold
-from testing.fakes import (
+from tests.activities.test_departing import an_instance
+from tests.activities.test_draining import DEPARTURE, DRAINING, START, attached
+from tests.lifecycle.objects import a_joined_claim, a_joined_node, a_pod, is_now
+from worlds.fakes import (
     FakeClaims,
     FakeCloud,
     FakeLookups,
@@ -48,10 +51,7 @@ from testing.fakes import (
     drain_ports,
     unlimited,
 )
-from testing.holds import held, levels_of
-from tests.activities.test_departing import an_instance
-from tests.activities.test_draining import DEPARTURE, DRAINING, START, attached
-from tests.lifecycle.objects import a_joined_claim, a_joined_node, a_pod, is_now
+from worlds.holds import held, levels_of
 
 NOTIFIED, ASKED, FORCED = 300.0, 1200.0, 3600.0
 NEARLY = 15.0  # seconds that a level may come after its time

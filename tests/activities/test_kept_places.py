@@ -17,7 +17,10 @@ from dovetail.model import names
 from dovetail.model.nodes import NodeClaim
 from dovetail.model.pods import Owner, Pod
 from dovetail.ports.failures import Forbidden, Unreachable
-from testing.fakes import (
+from tests.activities.test_joining import NOT_READY, REF, a_launched_claim
+from tests.lifecycle.objects import a_joined_claim, a_joined_node, a_node, a_pod
+from tests.waiting import until
+from worlds.fakes import (
     FakeClaims,
     FakeLookups,
     FakeNodes,
@@ -27,9 +30,6 @@ from testing.fakes import (
     departure_ports,
     join_ports,
 )
-from tests.activities.test_joining import NOT_READY, REF, a_launched_claim
-from tests.lifecycle.objects import a_joined_claim, a_joined_node, a_node, a_pod
-from tests.waiting import until
 
 
 def waiting(name: str, **fields: Any) -> Pod:

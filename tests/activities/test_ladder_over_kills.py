@@ -18,7 +18,6 @@ from dovetail.model.objects.workloads import Begun
 from dovetail.model.own.drain_rules import Blocker
 from dovetail.ports.failures import Unreachable
 from dovetail.ports.objects import MetadataChange
-from testing.fakes import FakeClaims, FakeNotices, World
 from tests.activities.test_draining import START, attached
 from tests.activities.test_holds import (
     FORCED,
@@ -35,6 +34,7 @@ from tests.activities.test_holds import (
 from tests.activities.test_moving import Controller
 from tests.lifecycle.objects import a_pod
 from tests.model.move_worlds import NODE, a_moved_pod, a_roll_out
+from worlds.fakes import FakeClaims, FakeNotices, World
 
 KILLS: Final = 12  # in the hour and ten minutes of a play, at moments of no pattern
 AWAY: Final = 14.0  # seconds until another worker goes on: a missed heartbeat and the next try

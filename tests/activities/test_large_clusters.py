@@ -17,10 +17,10 @@ from dovetail.model.nodes import NodeClaim
 from dovetail.model.pods import Pod
 from dovetail.model.pools import Catalogue, DisruptionPolicy, NodePool
 from dovetail.model.snapshot import Snapshot
-from testing.fakes import FakeClaims, World
 from tests.activities.test_claim_conditions import JudgingClass
 from tests.activities.test_upkeep import ReadyClass, seen
 from tests.lifecycle.objects import a_joined_claim, a_joined_node, a_pod, a_pool
+from worlds.fakes import FakeClaims, World
 
 NUMBER = 3 * PART
 

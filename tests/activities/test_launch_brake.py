@@ -18,7 +18,6 @@ from dovetail.placement.settings import BrakeSettings
 from dovetail.ports.failures import Failure
 from dovetail.ports.objects import MetadataChange, PoolStatus
 from dovetail.rules.brake.unused_launches import remembered_launches, stop_of, stop_text
-from testing.fakes import FakeNotices, World
 from tests.activities.test_creating_claims import POOL, created
 from tests.activities.test_upkeep import Pools
 from tests.placement.buffer_worlds import a_buffer, with_buffers
@@ -26,6 +25,7 @@ from tests.placement.builders import NOW, a_bound_pod, a_node, a_pod, a_pool, a_
 from tests.placement.test_buffers import a_node_made_for_the_buffer, leaving
 from tests.placement.test_earlier_claims import a_claim, with_claims
 from tests.placement.test_launch_brake import useless
+from worlds.fakes import FakeNotices, World
 
 
 class View:

@@ -16,8 +16,8 @@ from dovetail.model.own.stable_images import GONE, STABLE, Pin, StableImage, pin
 from dovetail.ports.cloud import ClassNotReady, LaunchRefused, LaunchWarning, NoCapacity, Prepared
 from dovetail.ports.failures import Conflict, Forbidden, NotSeenYet, Retryable, Throttled, Unreachable
 from dovetail.ports.objects import MetadataChange
-from testing.fakes import FakeCatalogues, FakeClaims, FakeCloud, FakeLookups, FakeNotices, World
 from tests.lifecycle.objects import a_claim, a_joined_claim, a_pod
+from worlds.fakes import FakeCatalogues, FakeClaims, FakeCloud, FakeLookups, FakeNotices, World
 
 REF = ClaimRef(name="pool-1", uid="uid-pool-1", pool="pool")
 

@@ -15,8 +15,8 @@ from dovetail.messages.requests import DeletesRequest, MarkRequest, UnmarkReques
 from dovetail.messages.subjects import ClaimRef
 from dovetail.model import names
 from dovetail.model.nodes import NodeClaim
-from testing.fakes import FakeClaims, FakeLookups, World, deleting, mark_ports
 from tests.lifecycle.objects import a_joined_claim, a_joined_node, target_of
+from worlds.fakes import FakeClaims, FakeLookups, World, deleting, mark_ports
 
 MANY = 120
 ASKER = ActivityEnvironment().info.workflow_id or ""  # of the workflow that asks for a step here

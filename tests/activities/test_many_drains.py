@@ -14,7 +14,8 @@ from dovetail.activities.termination.eviction_pace import EvictionPace
 from dovetail.messages.subjects import ClaimRef, Departure
 from dovetail.model.pods import Pod
 from dovetail.ports.objects import Eviction
-from testing.fakes import (
+from tests.lifecycle.objects import a_joined_claim, a_joined_node, a_pod
+from worlds.fakes import (
     FakeLookups,
     FakeNotices,
     FakePods,
@@ -22,7 +23,6 @@ from testing.fakes import (
     drain_ports,
     unlimited,
 )
-from tests.lifecycle.objects import a_joined_claim, a_joined_node, a_pod
 
 NODES, BLOCKED, PODS = 500, 50, 4
 

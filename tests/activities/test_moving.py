@@ -25,7 +25,11 @@ from dovetail.model.snapshot import Snapshot
 from dovetail.ports.failures import Conflict, Failure, Forbidden, Refused
 from dovetail.termination import timing
 from dovetail.termination.leaving import LEAVING_TAINT
-from testing.fakes import (
+from tests.activities.test_departing import an_instance
+from tests.activities.test_draining import DEPARTURE, DRAINING, START, say_on_claim
+from tests.lifecycle.objects import a_joined_claim, a_joined_node, a_pod
+from tests.model.move_worlds import NODE, a_moved_pod, a_roll_out, a_world
+from worlds.fakes import (
     FakeNotices,
     FakePods,
     World,
@@ -33,10 +37,6 @@ from testing.fakes import (
     mark_ports,
     unlimited,
 )
-from tests.activities.test_departing import an_instance
-from tests.activities.test_draining import DEPARTURE, DRAINING, START, say_on_claim
-from tests.lifecycle.objects import a_joined_claim, a_joined_node, a_pod
-from tests.model.move_worlds import NODE, a_moved_pod, a_roll_out, a_world
 
 STARTS = 5.0  # seconds that a new pod takes until it is available
 

@@ -28,9 +28,6 @@ from dovetail.model.snapshot import Snapshot
 from dovetail.model.values.json import Json
 from dovetail.ports.failures import NotSeenYet
 from dovetail.rules.brake.breakers import Breaker, Happened, with_breaker
-from testing.disruption_worlds import a_pair, a_world, condition
-from testing.fakes import FakeNotices, World
-from testing.time_rules import with_rules
 from tests.activities.test_draining import START
 from tests.activities.test_moving import Controller, Stage
 from tests.activities.test_moving import stage as stage
@@ -40,6 +37,9 @@ from tests.activities.test_waiting_drift import DAY, drifted
 from tests.disruption.test_policy_rollouts import POLICY, POOL, TWO, a_cluster
 from tests.disruption.test_rollouts import a_rollout, a_status
 from tests.model.move_worlds import NODE, OWNER, a_moved_pod
+from worlds.disruption import a_pair, a_world, condition
+from worlds.fakes import FakeNotices, World
+from worlds.time_rules import with_rules
 
 KINDS = {kind.name: kind for kind in (*CLUSTER_KINDS, *MOVE_KINDS)}
 

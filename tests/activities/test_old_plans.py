@@ -22,9 +22,9 @@ from dovetail.model import names
 from dovetail.model.pools import ClaimTemplate, NodePool
 from dovetail.model.reasons.disruption_reasons import DisruptionReason
 from dovetail.ports.failures import Postponed
-from testing.fakes import FakeClaims, FakeNotices, World, create_ties, mark_ports
 from tests.activities.test_gated_orders import OnePool
 from tests.lifecycle.objects import a_joined_claim, a_joined_node, target_of
+from worlds.fakes import FakeClaims, FakeNotices, World, create_ties, mark_ports
 
 OWNER = "c/disrupt/0199"
 

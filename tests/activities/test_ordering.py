@@ -25,9 +25,9 @@ from dovetail.model.pools import Catalogue, NodePool
 from dovetail.model.snapshot import Snapshot
 from dovetail.ports.cloud import Instance, NodeClassState
 from dovetail.termination.leaving import LEAVING_TAINT
-from testing.fakes import FakeCloud, FakeNotices, World
 from tests.activities.test_departing import an_instance
 from tests.lifecycle.objects import DAEMON, NODE_CLASS, a_claim, a_joined_claim, a_joined_node, a_pod, a_pool, is_now
+from worlds.fakes import FakeCloud, FakeNotices, World
 
 REF = ClaimRef(name="pool-1", uid="uid-pool-1", pool="pool")
 

@@ -16,10 +16,10 @@ from dovetail.messages.requests import CreateRequest, DeleteRequest, DeletesRequ
 from dovetail.messages.workflow_ids import claim_owner_id
 from dovetail.messages.workflow_types import LAUNCH_NODE, TERMINATE_NODE
 from dovetail.model.names import OWNER
-from testing.fakes import FakeClaims, FakeLookups, FakeNotices, World, create_ties, returned_moves
 from tests.activities.test_creating_claims import NODE, POOL
 from tests.activities.test_gated_orders import OnePool
 from tests.lifecycle.objects import a_claim, a_joined_claim, a_joined_node, target_of
+from worlds.fakes import FakeClaims, FakeLookups, FakeNotices, World, create_ties, returned_moves
 
 FAILURES = (
     None,

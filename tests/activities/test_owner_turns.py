@@ -14,8 +14,8 @@ from dovetail.model import names
 from dovetail.model.nodes import Condition
 from dovetail.model.pods import Pod
 from dovetail.model.values.time import format_time
-from testing.fakes import FakeLookups, FakeNotices, FakePods, World, drain_ports
 from tests.lifecycle.objects import REPLICAS, a_joined_claim, a_joined_node, a_pod, is_now
+from worlds.fakes import FakeLookups, FakeNotices, FakePods, World, drain_ports
 
 NODES, PODS = 20, 3
 SLOW = 5.0  # seconds from a pod's creation until it is Ready

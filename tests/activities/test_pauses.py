@@ -25,7 +25,10 @@ from dovetail.model.pools import Budget, DisruptionPolicy, NodePool
 from dovetail.model.snapshot import Snapshot
 from dovetail.ports.failures import Forbidden
 from dovetail.ports.objects import MetadataChange
-from testing.fakes import (
+from tests.activities.test_creating_claims import NODE, POOL
+from tests.activities.test_gated_orders import OnePool, order_ports
+from tests.lifecycle.objects import a_joined_claim, a_joined_node, a_pool
+from worlds.fakes import (
     FakeClaims,
     FakeNotices,
     World,
@@ -33,9 +36,6 @@ from testing.fakes import (
     live_pauses,
     mark_ports,
 )
-from tests.activities.test_creating_claims import NODE, POOL
-from tests.activities.test_gated_orders import OnePool, order_ports
-from tests.lifecycle.objects import a_joined_claim, a_joined_node, a_pool
 
 TARGET = Target(
     claim="pool-1",

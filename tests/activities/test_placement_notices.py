@@ -14,9 +14,9 @@ from dovetail.telemetry.metrics.karpenters import provisioning as deciding_metri
 from dovetail.telemetry.metrics.karpenters.pod_times import PodTimes
 from dovetail.telemetry.metrics.karpenters.provisioning import Decisions
 from dovetail.telemetry.metrics.ours.faults import Faults
-from testing.fakes import on_duty
 from tests.placement import builders
 from tests.placement.builders import a_node, a_pod, a_pool, a_shape, placed
+from worlds.fakes import on_duty
 
 POOL = a_pool()
 

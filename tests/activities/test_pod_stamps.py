@@ -12,9 +12,9 @@ from dovetail.model.pods import Pod
 from dovetail.model.pools import NodePool
 from dovetail.ports.failures import Unreachable
 from dovetail.ports.objects import ClaimStatus
-from testing.fakes import FakeClaims, World
 from tests.activities.test_upkeep import ReadyClass, seen
 from tests.lifecycle.objects import DAEMON, a_joined_claim, a_joined_node, a_pod, a_pool, a_quiet_pool
+from worlds.fakes import FakeClaims, World
 
 LONG_AGO, FREE = 60.0, a_pool()  # a pool that asks for no quiet
 

@@ -8,9 +8,9 @@ from dovetail.model import names
 from dovetail.model.nodes import NodeClassRef
 from dovetail.model.values.hashing import NODE_POOL_HASH_ALGORITHM
 from dovetail.ports.cloud import NodeClassState
-from testing.fakes import World
 from tests.activities.test_upkeep import ReadyClass, seen
 from tests.lifecycle.objects import a_claim, a_pool
+from worlds.fakes import World
 
 OTHER = NodeClassRef(group="other.cloud", kind="OtherClass", name="default")
 

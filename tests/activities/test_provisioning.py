@@ -31,9 +31,9 @@ from dovetail.telemetry.metrics.karpenters.provisioning import Decisions
 from dovetail.telemetry.metrics.ours.faults import Faults
 from dovetail.wiring.simulated import SimulatedAdapter
 from testbed.simulated_world import SimulatedWorld
-from testing.fakes import FakeClaims, World, followers, on_duty
 from tests.adapters.simulator.manifests import a_deployment, a_new_claim, a_node_class, a_pod, a_pool
 from tests.waiting import until
+from worlds.fakes import FakeClaims, World, followers, on_duty
 
 ROOM = parse_resources({"cpu": "4", "memory": "8Gi", "pods": "16"})
 

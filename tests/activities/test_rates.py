@@ -22,10 +22,10 @@ from dovetail.ports.objects import MetadataChange, PoolStatus
 from dovetail.rules.rate.hold import left_of_rates
 from dovetail.rules.rate.rates import BegunNodes, begun_of, pace_of, with_begun
 from dovetail.rules.said import Cause, Said
-from testing.disruption_worlds import ALL
-from testing.fakes import FakeClaims, World, live_pauses, mark_ports
 from tests.activities.test_pauses import COMMAND
 from tests.lifecycle.objects import a_joined_claim, a_joined_node, a_pool
+from worlds.disruption import ALL
+from worlds.fakes import FakeClaims, World, live_pauses, mark_ports
 
 HOUR = 3600.0
 

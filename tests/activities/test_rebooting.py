@@ -17,12 +17,12 @@ from dovetail.model import names
 from dovetail.model.nodes import Condition, Node, NodeClaim, NodeClassRef, RepairPolicy
 from dovetail.model.pods import Pod
 from dovetail.ports.failures import Forbidden, Retryable
-from testing.fakes.cloud import FakeCloud
-from testing.fakes.nodes import FakeClaims, FakeNodes
-from testing.fakes.pods import FakePods
-from testing.fakes.ports import FakeNotices
-from testing.fakes.world import World
 from tests.placement.builders import a_bound_pod
+from worlds.fakes.cloud import FakeCloud
+from worlds.fakes.nodes import FakeClaims, FakeNodes
+from worlds.fakes.pods import FakePods
+from worlds.fakes.ports import FakeNotices
+from worlds.fakes.world import World
 
 ORDER: Final = RebootNode(claim=ClaimRef(name="a", uid="u1", pool="gpu"), node="n")
 FAULT: Final = Condition(type="AcceleratedHardwareReady", status="False", reason="NvidiaXID48Error", changed=300.0)

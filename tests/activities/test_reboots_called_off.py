@@ -13,9 +13,9 @@ from dovetail.model.own.policies import Freeze
 from dovetail.model.snapshot import Snapshot
 from dovetail.model.values.time import format_time
 from dovetail.ports.failures import Conflict, Retryable
-from testing.fakes.nodes import FakeClaims
 from tests.activities.test_rebooting import Scene, cut_after
 from tests.placement.builders import a_bound_pod
+from worlds.fakes.nodes import FakeClaims
 
 
 async def asked_to_stop(scene: Scene, when: str = "annotation") -> None:

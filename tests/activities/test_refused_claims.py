@@ -16,10 +16,10 @@ from dovetail.model import names
 from dovetail.model.nodes import NodeClaim
 from dovetail.ports.failures import Forbidden, Misconfigured, Permanent, Refused, Taken
 from dovetail.ports.objects import NewClaim
-from testing.disruption_worlds import a_pod
-from testing.fakes import FakeClaims, FakeNotices, World, create_ties
 from tests.activities.test_creating import NODE, POOL
 from tests.activities.test_gated_orders import OnePool
+from worlds.disruption import a_pod
+from worlds.fakes import FakeClaims, FakeNotices, World, create_ties
 
 
 class Policed(FakeClaims):

@@ -21,7 +21,10 @@ from dovetail.model import names
 from dovetail.model.nodes import Condition, RepairPolicy
 from dovetail.model.pools import Budget, DisruptionPolicy
 from dovetail.model.snapshot import Snapshot
-from testing.fakes import (
+from tests.activities.test_departing import an_instance
+from tests.activities.test_gated_orders import OnePool
+from tests.lifecycle.objects import a_joined_claim, a_joined_node, a_pod, a_pool, target_of
+from worlds.fakes import (
     FakeClaims,
     FakeCloud,
     FakeNodes,
@@ -33,10 +36,7 @@ from testing.fakes import (
     live_pauses,
     unlimited,
 )
-from testing.fakes import mark_ports as ports_of
-from tests.activities.test_departing import an_instance
-from tests.activities.test_gated_orders import OnePool
-from tests.lifecycle.objects import a_joined_claim, a_joined_node, a_pod, a_pool, target_of
+from worlds.fakes import mark_ports as ports_of
 
 SICK = Condition(type=names.READY, status="False", changed=0.0)
 OWNER = "c/disrupt/1"

@@ -28,7 +28,11 @@ from dovetail.model.values import memory as memories
 from dovetail.ports.failures import NotReadable
 from dovetail.rules.brake.breakers import Happened, breakers_of
 from dovetail.workflows.disrupt_nodes import REPLACEMENT_SECONDS
-from testing.fakes import (
+from tests.activities.test_gated_orders import OnePool
+from tests.activities.test_upkeep import Pools
+from tests.lifecycle.objects import DAEMON, a_claim, a_joined_claim, a_joined_node, a_pod, target_of
+from tests.placement.builders import NOW, a_pool
+from worlds.fakes import (
     FakeClaims,
     FakeLookups,
     FakeNotices,
@@ -39,10 +43,6 @@ from testing.fakes import (
     live_pauses,
     mark_ports,
 )
-from tests.activities.test_gated_orders import OnePool
-from tests.activities.test_upkeep import Pools
-from tests.lifecycle.objects import DAEMON, a_claim, a_joined_claim, a_joined_node, a_pod, target_of
-from tests.placement.builders import NOW, a_pool
 
 OWNER = "c/disrupt/0199"
 DISRUPTED = Taint(key=names.DISRUPTED_TAINT, effect="NoSchedule")

@@ -17,15 +17,15 @@ from dovetail.model.pods import Pod
 from dovetail.ports.failures import NotReadable
 from dovetail.ports.objects import Eviction
 from dovetail.termination import timing
-from testing.fakes import (
+from tests.activities.test_draining import START, Stage, new_stage
+from tests.lifecycle.objects import a_pod
+from worlds.fakes import (
     FakeLookups,
     FakePods,
     drain_ports,
     holds,
     unlimited,
 )
-from tests.activities.test_draining import START, Stage, new_stage
-from tests.lifecycle.objects import a_pod
 
 
 class SlowPods(FakePods):

@@ -24,11 +24,11 @@ from dovetail.model.reasons.disruption_reasons import DisruptionReason
 from dovetail.ports.failures import Unreachable
 from dovetail.ports.objects import MetadataChange
 from dovetail.rules.brake.returned_moves import BRAKE, TAKEN, moves_brake, with_moved
-from testing.disruption_worlds import HOUR, NOW, a_pair, a_pool, a_world
-from testing.fakes import FakeClaims, FakeLookups, FakeNotices, FakeStarts, World, create_ties
 from tests.activities.test_creating_claims import NODE, POOL
 from tests.activities.test_gated_orders import OnePool
 from tests.lifecycle.objects import a_joined_claim, a_joined_node, target_of
+from worlds.disruption import HOUR, NOW, a_pair, a_pool, a_world
+from worlds.fakes import FakeClaims, FakeLookups, FakeNotices, FakeStarts, World, create_ties
 
 SETTINGS = DisruptionSettings()
 

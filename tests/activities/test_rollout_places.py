@@ -26,7 +26,6 @@ from dovetail.model.snapshot import Snapshot
 from dovetail.ports.cloud import NodeClassState
 from dovetail.ports.failures import Failure
 from dovetail.workflows.converter import DATA_CONVERTER
-from testing.fakes import FakeClaims, FakeCloud, FakeLookups, FakeNotices, World, create_ties, live_pauses
 from tests.activities.test_creating_claims import NODE, POOL
 from tests.activities.test_gated_orders import OnePool
 from tests.activities.test_pauses import (
@@ -38,6 +37,7 @@ from tests.activities.test_pauses import (
     pauses,
 )
 from tests.lifecycle.objects import a_claim
+from worlds.fakes import FakeClaims, FakeCloud, FakeLookups, FakeNotices, World, create_ties, live_pauses
 
 STEPS: Final = (RolloutStep(name="canary", to="1"), RolloutStep(name="rest", to="100%"))
 IMAGES: Final = StableImages(since=1.0, images=(StableImage(id="ami-0", types=("m5.large",)),), why_not="")

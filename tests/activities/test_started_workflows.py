@@ -16,8 +16,8 @@ from dovetail.messages.interruptions import Interruption
 from dovetail.messages.orders import StartOwner, StartRelease, TakeOffMark
 from dovetail.messages.subjects import ClaimRef
 from dovetail.messages.workflow_types import LAUNCH_NODE, TERMINATE_NODE
-from testing.fakes import FakeClaims, World
 from tests.lifecycle.objects import a_joined_claim
+from worlds.fakes import FakeClaims, World
 
 CLAIM = ClaimRef(name="pool-1", uid="uid-1", pool="pool")
 

@@ -25,9 +25,9 @@ from dovetail.activities.upkeep.keep_up import KeepUp, looked
 from dovetail.messages.subjects import ClaimRef, Departure
 from dovetail.model.snapshot import Snapshot
 from dovetail.ports.failures import Failure, Forbidden, Misconfigured, NotSeenYet, Postponed, Refused, Unreachable
-from testing.fakes import FakeNotices, World, step_notices, unasked
 from tests.activities.test_heartbeats import Step
 from tests.lifecycle.objects import a_pool
+from worlds.fakes import FakeNotices, World, step_notices, unasked
 
 HOUR = timedelta(hours=1)
 

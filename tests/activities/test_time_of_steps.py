@@ -24,17 +24,17 @@ from dovetail.model import names
 from dovetail.ports.clock import unfit_clock
 from dovetail.ports.failures import Failure, Retryable
 from dovetail.wiring.world import open_world
-from testing.disruption_worlds import a_pair, a_pod
-from testing.fakes import (
+from tests.adapters.kube.fake_server import Reply, fake_server, says
+from tests.adapters.kube.test_server_clock import Machine
+from tests.cli.worlds import settings_of
+from tests.worker.test_pauses import an_expired_world, step_of
+from worlds.disruption import a_pair, a_pod
+from worlds.fakes import (
     FakePods,
     World,
     drain_ports,
     unlimited,
 )
-from tests.adapters.kube.fake_server import Reply, fake_server, says
-from tests.adapters.kube.test_server_clock import Machine
-from tests.cli.worlds import settings_of
-from tests.worker.test_pauses import an_expired_world, step_of
 
 HOURS = 7200.0
 RIGHT = says(200, {"kind": "NodeList", "metadata": {"resourceVersion": "1"}, "items": []})

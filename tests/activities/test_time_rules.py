@@ -41,12 +41,12 @@ from dovetail.ports.failures import Forbidden, Unreachable
 from dovetail.ports.objects import MetadataChange
 from dovetail.rules.rate.rates import BegunNodes, with_begun
 from dovetail.rules.said import Cause, HeldBy
-from testing.disruption_worlds import ALL, a_pair, a_pool, condition
-from testing.fakes import FakeCatalogues, FakeClaims, FakeNotices, World, mark_ports, unasked
-from testing.time_rules import with_rules
 from tests.activities.test_gated_orders import OnePool
 from tests.activities.test_pauses import COMMAND, a_joined_world, marked, pauses
 from tests.lifecycle.objects import a_joined_claim, a_joined_node, target_of
+from worlds.disruption import ALL, a_pair, a_pool, condition
+from worlds.fakes import FakeCatalogues, FakeClaims, FakeNotices, World, mark_ports, unasked
+from worlds.time_rules import with_rules
 
 NOON = parse_time("2026-06-01T12:00:00Z")
 NIGHT = Window(start=22 * 3600, end=5 * 3600, reasons=frozenset({"Drifted"}))

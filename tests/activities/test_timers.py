@@ -18,12 +18,12 @@ from dovetail.lifecycle.unfinished import expired
 from dovetail.model import names
 from dovetail.model.nodes import NodeClaim
 from dovetail.model.objects.pod_rules import awaits_eviction
-from testing.fakes import FakeClaims, FakeCloud, FakeNotices, World, departure_ports
 from tests.activities import test_draining
 from tests.activities.test_consistency import a_settled_world, look
 from tests.activities.test_departing import an_instance
 from tests.lifecycle.objects import a_claim, a_joined_claim, a_joined_node, a_pod, is_now
 from tests.lifecycle.test_gated import SILENT, a_pair, a_snapshot, silent, some
+from worlds.fakes import FakeClaims, FakeCloud, FakeNotices, World, departure_ports
 
 BEGAN = 1000.0
 MINUTE = 60.0

@@ -21,7 +21,6 @@ from dovetail.ports.cloud import NodeClassState
 from dovetail.ports.failures import Conflict, Unreachable
 from dovetail.ports.objects import MetadataChange, PoolStatus
 from dovetail.settings.providers import provider_named
-from testing.fakes import FakeClaims, FakeNotices, World
 from tests.activities.test_ordering import FakeClasses
 from tests.lifecycle.objects import (
     NODE_CLASS,
@@ -34,6 +33,7 @@ from tests.lifecycle.objects import (
     is_now,
 )
 from tests.placement.builders import one_of
+from worlds.fakes import FakeClaims, FakeNotices, World
 
 SUPPORTED = frozenset({(NODE_CLASS.group, NODE_CLASS.kind)})
 

@@ -16,13 +16,13 @@ from dovetail.model import names
 from dovetail.model.nodes import NodeClaim
 from dovetail.model.snapshot import Snapshot
 from dovetail.ports.failures import Forbidden, NotSeenYet
-from testing.fakes import World, unasked
 from tests.activities.test_provisioning import Stage
 from tests.activities.test_provisioning import stage as stage
 from tests.activities.test_upkeep import ReadyClass, seen
 from tests.adapters.simulator.manifests import a_new_claim
 from tests.lifecycle.objects import a_pool
 from tests.waiting import until
+from worlds.fakes import World, unasked
 
 
 class Whole:

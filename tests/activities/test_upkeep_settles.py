@@ -19,10 +19,10 @@ from dovetail.model import names
 from dovetail.model.nodes import Condition, NodeClaim
 from dovetail.model.pools import NodePool
 from dovetail.model.values.time import format_time, parse_time
-from testing.fakes import FakeClaims, FakeNotices, World
 from tests.activities.test_upkeep import Pools, ReadyClass, seen
 from tests.lifecycle.objects import a_joined_claim, a_joined_node, a_pool
 from tests.lifecycle.test_pool_health import an_end
+from worlds.fakes import FakeClaims, FakeNotices, World
 
 BEGAN = 10_000.25  # an_end's seconds lie just before ten thousand
 Kept = TypeVar("Kept", NodeClaim, NodePool)

@@ -12,9 +12,9 @@ from dovetail.model.snapshot import Snapshot
 from dovetail.notices.notice import Notice
 from dovetail.telemetry.metrics.exposition import measured
 from dovetail.telemetry.metrics.ours.holds import HELP, hold_samples
-from testing.disruption_worlds import NOW, Pair, a_pair, a_pool, a_world, condition
-from testing.time_rules import with_rules
 from tests.disruption.test_rollouts import POOL, a_rollout, a_status
+from worlds.disruption import NOW, Pair, a_pair, a_pool, a_world, condition
+from worlds.time_rules import with_rules
 
 DAY = 86_400.0
 

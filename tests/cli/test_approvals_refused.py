@@ -26,10 +26,10 @@ from dovetail.model.own.rollouts import (
 from dovetail.notices.rollouts import answered
 from dovetail.rules.rollout.moves import next_move
 from testbed.simulated_world import SimulatedWorld
-from testing.disruption_worlds import HOUR, NOW
 from tests.cli.worlds import CLUSTER, a_ready_pool, a_world
 from tests.disruption.test_rollout_approvals import ASKING, NODES
 from tests.disruption.test_rollouts import FAILS, KNOWN, PASSES, POOL, SEEN, a_status
+from worlds.disruption import HOUR, NOW
 
 NAME: Final = "r"
 POLICY: Final = Path(__file__).parents[2] / "deploy" / "kubernetes" / "approvals.yaml"

@@ -8,10 +8,10 @@ from dovetail.cli.main import main
 from dovetail.model import names
 from dovetail.model.own.drain_rules import Blocker, Level
 from testbed.simulated_world import SimulatedWorld
-from testing.holds import held
 from tests.cli.test_explain_node import a_managed_node
 from tests.cli.test_pauses import target
 from tests.cli.worlds import CLUSTER, a_ready_pool, a_world
+from worlds.holds import held
 
 LONG_AGO = "2020-01-01T00:00:00Z"
 IN_2030 = 1_893_456_000.0

@@ -12,7 +12,7 @@ from dovetail.model.pods import Pod
 from dovetail.model.snapshot import Snapshot
 from dovetail.ports.inspection import ClusterFacts
 from dovetail.settings.settings import read_settings
-from testing.disruption_worlds import CLASS, a_pair, a_pod, a_world
+from worlds.disruption import CLASS, a_pair, a_pod, a_world
 
 SETTINGS = read_settings({"CLUSTER_NAME": "c"})
 

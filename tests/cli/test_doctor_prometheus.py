@@ -12,11 +12,11 @@ from dovetail.model.own.gates import GateResult, GateVerdict, Series
 from dovetail.model.own.policies import Policy, PolicyStatus
 from dovetail.model.own.rollouts import Rollout, RolloutState
 from dovetail.ports.failures import Unreachable
-from testing.disruption_worlds import NOW
-from testing.time_rules import with_rules
 from tests.disruption.test_asked_gates import SAYS, gated
 from tests.disruption.test_health_by_alerts import POLICY
 from tests.disruption.test_rollouts import a_cluster
+from worlds.disruption import NOW
+from worlds.time_rules import with_rules
 
 GOOD = replace(
     POLICY, status=PolicyStatus(alerts=GateVerdict(name="alerts", result=GateResult.PASSING, asked=NOW, message=""))

@@ -37,11 +37,11 @@ from dovetail.telemetry.metrics.karpenters.pod_times import PodTimes
 from dovetail.wiring.world import open_world
 from dovetail.worker.steps import Wiring
 from testbed.simulated_world import SimulatedWorld
-from testing.fakes import on_duty
 from tests.adapters.simulator.manifests import a_deployment, a_pdb, a_pod
 from tests.cli.schemas import faults_of
 from tests.cli.test_explain_node import OPEN, a_bound_pod, a_managed_node
 from tests.cli.worlds import CLUSTER, a_ready_pool, a_world, looked, settings_of
+from worlds.fakes import on_duty
 
 
 async def a_decision(folder: Path, kind: DecisionKind = "disruption") -> tuple[Settings, Recording]:

@@ -21,9 +21,9 @@ from dovetail.model.values.time import format_time
 from dovetail.notices.holds import drain_asks
 from dovetail.telemetry.metrics.exposition import measured
 from dovetail.telemetry.metrics.ours.holds import HELP, hold_samples
-from testing.disruption_worlds import HOUR, NOW, a_pair, a_pod, a_pool, a_world, condition
-from testing.holds import forced_by, held
-from testing.time_rules import with_rules
+from worlds.disruption import HOUR, NOW, a_pair, a_pod, a_pool, a_world, condition
+from worlds.holds import forced_by, held
+from worlds.time_rules import with_rules
 
 LADDER = DrainRules(
     escalation=(

@@ -2,7 +2,7 @@
 
 from dovetail.answers.status.fleet_facts import FleetFacts
 from dovetail.model.values.resources import CPU, MEMORY, parse_amount
-from testing.disruption_worlds import a_pair, a_pod, a_world
+from worlds.disruption import a_pair, a_pod, a_world
 
 
 def test_a_request_of_1e400_fills_its_node_and_no_more() -> None:

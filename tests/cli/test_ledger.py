@@ -34,7 +34,7 @@ from dovetail.model.reasons.endings import Ending
 from dovetail.model.snapshot import Snapshot
 from dovetail.model.values.time import format_time
 from dovetail.telemetry.metrics.ours.last_day import LastDay
-from testing.disruption_worlds import TYPES, a_pair, a_type, an_offering, condition
+from worlds.disruption import TYPES, a_pair, a_type, an_offering, condition
 
 HOUR: Final = 3600.0
 KINDS: Final = (*TYPES, a_type("dear", 4, 0.3))

@@ -14,9 +14,9 @@ from dovetail.model.names import CAPACITY_ON_DEMAND, CAPACITY_TYPE, INSTANCE_TYP
 from dovetail.model.nodes import NodeClaim
 from dovetail.model.reasons.endings import Ending
 from dovetail.model.snapshot import Snapshot
-from testing.disruption_worlds import a_pair, condition
 from tests.cli.test_ledger import HOUR, a_launch, a_move, an_end, fleet, found
 from tests.cli.test_record_fields import Recorded
+from worlds.disruption import a_pair, condition
 
 DAY: Final = 24 * HOUR
 APART: Final = [("s-0", "s-0", "s-0"), ("s-0", "s-1", "s-2")]

@@ -33,10 +33,10 @@ from dovetail.rules.brake.unused_launches import resumed_annotations
 from dovetail.rules.pause.pauses import annotations_of
 from dovetail.settings.deciding import disruption_settings
 from testbed.simulated_world import SimulatedWorld
-from testing.disruption_worlds import a_pool as a_node_pool
 from tests.adapters.simulator.manifests import a_deployment
 from tests.cli.test_explain_node import OPEN, a_managed_node
 from tests.cli.worlds import CLUSTER, a_ready_pool, a_world, looked
+from worlds.disruption import a_pool as a_node_pool
 
 SYSTEM = ("Namespace", "kube-system")
 OPERATORS = Path(__file__).parents[2] / "deploy" / "kubernetes" / "operators.yaml"

@@ -18,12 +18,12 @@ from dovetail.model import names
 from dovetail.model.values.time import format_time
 from dovetail.rules.brake.breakers import Breaker, Happened, with_breaker
 from testbed.simulated_world import SimulatedWorld
-from testing.disruption_worlds import a_pool as a_node_pool
 from tests.adapters.simulator.manifests import a_node
 from tests.cli.fleet import the_nodes
 from tests.cli.test_explain_node import a_managed_node
 from tests.cli.test_pauses import target
 from tests.cli.worlds import CLUSTER, a_ready_pool, a_world
+from worlds.disruption import a_pool as a_node_pool
 
 WHY = ("--reason", "a bad disk")
 

@@ -25,9 +25,9 @@ from dovetail.model.own.rollouts import (
     RolloutStep,
 )
 from dovetail.model.values.time import format_time
-from testing.disruption_worlds import HOUR, NOW, a_pod, condition
-from testing.time_rules import with_rules
 from tests.disruption.test_rollouts import FAILS, a_cluster, a_rollout, a_status
+from worlds.disruption import HOUR, NOW, a_pod, condition
+from worlds.time_rules import with_rules
 
 SHOWS: Final = "step rest: from 25% to 100%, 6 more of 9 nodes are replaced"
 ASKS: Final = a_rollout(

@@ -7,7 +7,7 @@ from dovetail.answers.record.entries import Entries, Entry, Period
 from dovetail.answers.record.log import LogAnswer, Wanted, log_from, log_markdown, log_text
 from dovetail.answers.record.savings import PoolSavings, savings_from, savings_markdown, savings_text
 from dovetail.model.snapshot import Snapshot
-from testing.disruption_worlds import a_pair, a_pod, a_pool, a_world
+from worlds.disruption import a_pair, a_pod, a_pool, a_world
 
 HOUR = 3600.0
 DISRUPTION = Entry(

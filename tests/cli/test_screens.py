@@ -17,9 +17,9 @@ import pytest
 from docs.tools.reference.screens import CAPTURES, FLEETS, NODE, TYPED, WIDTHS
 from dovetail.cli.main import main, parser
 from dovetail.model import names
-from testing.holds import held
 from tests.cli.captured import CLUSTER, HELD, Stage, staged
 from tests.cli.test_status_text import NOW
+from worlds.holds import held
 
 WRITES = {
     "cancel",

@@ -18,9 +18,9 @@ from testbed.plane import ApiClient, AuditLog, Binaries, ControlPlane, PlaneStat
 from testbed.plane.plane import stop_abandoned
 from testbed.plane.processes import identify
 from testbed.plane.state import read_state
-from testing.cluster.ground import Ground
 from tests.cluster.flagships.wave import wave
 from tests.grounds import all_servers, ground
+from worlds.cluster.ground import Ground
 
 __all__ = ["ground", "wave"]
 

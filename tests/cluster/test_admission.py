@@ -12,9 +12,9 @@ from temporalio.service import RPCError
 from dovetail.messages.workflow_ids import caretaker_id, scheduler_id
 from dovetail.model.values.json import Json
 from testbed.up import CLUSTER
-from testing.cluster.ground import Ground
-from testing.cluster.objects import DEPLOYMENTS, deployment, node_pool
-from testing.cluster.trouble import PODS, allow_again, planned_beside, refuse_claims_for_only, refuse_claims_of
+from worlds.cluster.ground import Ground
+from worlds.cluster.objects import DEPLOYMENTS, deployment, node_pool
+from worlds.cluster.trouble import PODS, allow_again, planned_beside, refuse_claims_for_only, refuse_claims_of
 
 pytestmark = pytest.mark.cluster
 

@@ -15,7 +15,6 @@ from acceptance.adopt.states import State, read_states
 from acceptance.adopt.takeover import still_seconds
 from acceptance.adopt.verdict import SURPLUS_SECONDS
 from testbed.up import NODE_CLASS
-from testing.cluster.ground import Ground
 from tests.cluster.system.adopting import (
     claims_of,
     is_marked,
@@ -26,6 +25,7 @@ from tests.cluster.system.adopting import (
     still_moving,
 )
 from tests.recorded import MID_FLIGHT
+from worlds.cluster.ground import Ground
 
 PATIENCE_SECONDS: Final = 240.0
 QUICK: Final = ("drain-12",)

@@ -28,12 +28,12 @@ from dovetail.worker.http_server import Endpoint
 from testbed.plane import ApiResponse
 from testbed.service import NAMESPACE, NODE, SPACE, kubelet_asks, make_service, network, remove_pod
 from testbed.up import give_rights
-from testing.cluster.ground import Ground
-from testing.cluster.objects import node_pool
 from tests.cli.browser import a_page
 from tests.cli.paged import forwarded
 from tests.cli.schemas import faults_of
 from tests.cluster.system.scenes import settle
+from worlds.cluster.ground import Ground
+from worlds.cluster.objects import node_pool
 
 pytestmark = pytest.mark.cluster
 

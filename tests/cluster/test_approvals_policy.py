@@ -9,8 +9,8 @@ import yaml
 
 from testbed.plane.api import ApiClient
 from testbed.up import give_rights
-from testing.cluster.ground import Ground
-from testing.cluster.trouble import BINDINGS, POLICIES
+from worlds.cluster.ground import Ground
+from worlds.cluster.trouble import BINDINGS, POLICIES
 
 pytestmark = pytest.mark.cluster
 

@@ -11,8 +11,8 @@ from dovetail.api.crds import crd
 from dovetail.api.kinds import KINDS
 from dovetail.model import names
 from testbed.up import DEFINITIONS
-from testing.cluster.ground import Ground
-from testing.cluster.objects import BUFFERS, deployment, has_condition, node_pool
+from worlds.cluster.ground import Ground
+from worlds.cluster.objects import BUFFERS, deployment, has_condition, node_pool
 
 pytestmark = pytest.mark.cluster
 

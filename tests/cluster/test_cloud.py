@@ -12,10 +12,10 @@ import pytest
 from dovetail.model import names
 from dovetail.model.values.json import Json
 from testbed.up import NODE_CLASS
-from testing.cluster.ground import Ground
-from testing.cluster.objects import deployment, node_pool
 from tests.cluster.system.adopting import set_class
 from tests.cluster.system.scenes import settle
+from worlds.cluster.ground import Ground
+from worlds.cluster.objects import deployment, node_pool
 
 pytestmark = pytest.mark.cluster
 

@@ -6,10 +6,10 @@ import pytest
 
 from dovetail.model import names
 from dovetail.model.values.json import Json
-from testing.cluster.costs import CATEGORY, many_types, start_worker
-from testing.cluster.fleets import fleet_pool, workload
-from testing.cluster.ground import Ground
 from tests.cluster.days.evening import nothing_marked
+from worlds.cluster.costs import CATEGORY, many_types, start_worker
+from worlds.cluster.fleets import fleet_pool, workload
+from worlds.cluster.ground import Ground
 
 pytestmark = [pytest.mark.cluster, pytest.mark.soak]
 

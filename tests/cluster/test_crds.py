@@ -21,13 +21,13 @@ from dovetail.model.names import CLASS_READY
 from dovetail.model.nodes import Condition, NodeClassRef
 from dovetail.model.pools import NodePool
 from testbed.plane import ApiClient, ApiResponse, PlaneState
-from testing import disruption_worlds
 from tests.api import test_recorded_objects as recorded
 from tests.api.all_cases import CASES
 from tests.api.case import Case
 from tests.api.manifests import Manifest, a_claim, a_node_class, a_pool, an_overlay, changed
 from tests.cluster.serving_kinds import BY_KIND, DEFINITIONS, DRY_RUN, create, created, dry_run, server
 from tests.printed_commands import ANY, printed
+from worlds import disruption
 
 __all__ = ["created", "server"]
 pytestmark = pytest.mark.cluster
@@ -65,7 +65,7 @@ async def test_kubectl_knows_every_resource_that_a_printed_command_names(server:
 
 def _with_class_at_fault(kind: ResourceKind, reason: str) -> NodePool:
     fault = Condition(type=CLASS_READY, status="False", reason=reason)
-    pool = disruption_worlds.a_pool()
+    pool = disruption.a_pool()
     reference = NodeClassRef(group=kind.group, kind=kind.kind, name="default")
     return replace(pool, conditions=(fault,), template=replace(pool.template, node_class=reference))
 

@@ -11,11 +11,11 @@ from typing import Final
 
 import pytest
 
-from testing.cluster.ground import Ground
 from tests.cluster.days.budget_watch import BudgetWatch, watched
 from tests.cluster.days.evening import evening
 from tests.cluster.days.proxies import proxies_before
 from tests.cluster.days.sick_day import SickDay
+from worlds.cluster.ground import Ground
 
 pytestmark = [pytest.mark.cluster, pytest.mark.soak]
 

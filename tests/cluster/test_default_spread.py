@@ -5,9 +5,9 @@ import json
 import pytest
 
 from dovetail.model import names
-from testing.cluster.costs import start_worker
-from testing.cluster.ground import Ground
-from testing.cluster.objects import deployment, node_pool
+from worlds.cluster.costs import start_worker
+from worlds.cluster.ground import Ground
+from worlds.cluster.objects import deployment, node_pool
 
 pytestmark = [pytest.mark.cluster, pytest.mark.soak]
 

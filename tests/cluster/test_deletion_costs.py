@@ -13,9 +13,9 @@ from dovetail.adapters.kube.guards import DELETION_COSTS
 from dovetail.model import names
 from dovetail.model.values.json import Json
 from testbed.up import WORKER_USER, give_rights
-from testing.cluster.costs import in_force, start_worker
-from testing.cluster.fleets import fleet_pool, workload
-from testing.cluster.ground import Ground
+from worlds.cluster.costs import in_force, start_worker
+from worlds.cluster.fleets import fleet_pool, workload
+from worlds.cluster.ground import Ground
 
 pytestmark = pytest.mark.cluster
 

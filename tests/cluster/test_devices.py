@@ -16,9 +16,6 @@ import pytest_asyncio
 from dovetail.adapters.kwok import names as own
 from dovetail.model import names
 from dovetail.model.values.json import Json
-from testing.cluster.ground import Ground
-from testing.cluster.kwok import end_kwok_nodes, start_kwok_worker
-from testing.cluster.objects import DEPLOYMENTS, KUBELET, deployment, has_condition
 from tests.cluster.system.devices import (
     CLAIMS,
     DEVICE_CLASSES,
@@ -30,6 +27,9 @@ from tests.cluster.system.devices import (
     device,
     device_class,
 )
+from worlds.cluster.ground import Ground
+from worlds.cluster.kwok import end_kwok_nodes, start_kwok_worker
+from worlds.cluster.objects import DEPLOYMENTS, KUBELET, deployment, has_condition
 
 pytestmark = [pytest.mark.cluster, pytest.mark.soak]
 

@@ -18,12 +18,12 @@ from dovetail.model.values.time import parse_time
 from dovetail.rules.brake.breakers import Breaker, Happened, with_breaker
 from dovetail.termination.announced import DRAINING, PLANNED
 from testbed.plane import AuditEntry
-from testing.cluster.fleets import fleet_pool, most_at_once, owners_in, pool_claims, workload
-from testing.cluster.ground import Ground
-from testing.cluster.objects import DEPLOYMENTS, has_condition, is_tainted, no_eviction, owner_of
-from testing.cluster.timeline import Timeline
-from testing.disruption_worlds import a_pool
 from tests.cluster.system.scenes import NEVER, boot, gone
+from worlds.cluster.fleets import fleet_pool, most_at_once, owners_in, pool_claims, workload
+from worlds.cluster.ground import Ground
+from worlds.cluster.objects import DEPLOYMENTS, has_condition, is_tainted, no_eviction, owner_of
+from worlds.cluster.timeline import Timeline
+from worlds.disruption import a_pool
 
 pytestmark = pytest.mark.cluster
 

@@ -3,8 +3,8 @@
 import pytest
 
 from dovetail.model import names
-from testing.cluster.fleets import fleet_pool, workload
-from testing.cluster.ground import Ground
+from worlds.cluster.fleets import fleet_pool, workload
+from worlds.cluster.ground import Ground
 
 pytestmark = pytest.mark.cluster
 

@@ -10,10 +10,10 @@ from typing import Final
 import pytest
 
 from dovetail.model.values.json import Json
-from testing.cluster.costs import many_types, start_worker
-from testing.cluster.ground import Ground
 from tests.cluster.flagships.corner import Corner
 from tests.cluster.flagships.wave import scene
+from worlds.cluster.costs import many_types, start_worker
+from worlds.cluster.ground import Ground
 
 pytestmark = pytest.mark.cluster
 

@@ -13,13 +13,13 @@ from dovetail.model import names
 from dovetail.model.values.json import Json
 from dovetail.model.values.time import parse_time
 from testbed.up import NODE_CLASS, NODE_CLASS_REF
-from testing.cluster.costs import start_worker
-from testing.cluster.ground import Ground
-from testing.cluster.objects import owner_of
-from testing.cluster.timeline import Timeline
 from tests.cluster.flagships.corner import Corner, of_guide
 from tests.cluster.flagships.wave import scene
 from tests.system.test_asked_gates import BAD, GOOD, Speaks, speaking
+from worlds.cluster.costs import start_worker
+from worlds.cluster.ground import Ground
+from worlds.cluster.objects import owner_of
+from worlds.cluster.timeline import Timeline
 
 pytestmark = pytest.mark.cluster
 

@@ -15,12 +15,12 @@ import pytest
 from dovetail.model import names
 from dovetail.model.values.json import Json
 from dovetail.model.values.time import format_time
-from testing.cluster.costs import start_worker
-from testing.cluster.ground import Ground
-from testing.cluster.objects import has_condition, is_tainted, owner_of
-from testing.cluster.timeline import Timeline
 from tests.cluster.flagships.corner import Corner, of_guide
 from tests.cluster.flagships.wave import scene
+from worlds.cluster.costs import start_worker
+from worlds.cluster.ground import Ground
+from worlds.cluster.objects import has_condition, is_tainted, owner_of
+from worlds.cluster.timeline import Timeline
 
 pytestmark = pytest.mark.cluster
 

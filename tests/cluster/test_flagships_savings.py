@@ -12,11 +12,11 @@ import pytest
 
 from dovetail.model import names
 from dovetail.model.values.json import Json
-from testing.cluster.costs import CATEGORY, many_types, start_worker
-from testing.cluster.fleets import owners_in
-from testing.cluster.ground import Ground
 from tests.cluster.flagships.corner import Corner
 from tests.cluster.flagships.wave import scene
+from worlds.cluster.costs import CATEGORY, many_types, start_worker
+from worlds.cluster.fleets import owners_in
+from worlds.cluster.ground import Ground
 
 pytestmark = pytest.mark.cluster
 

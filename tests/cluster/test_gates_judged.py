@@ -10,9 +10,9 @@ from dovetail.adapters.kubernetes_json.rendering.policies import render_rollout,
 from dovetail.model.own.gates import GateResult, GateVerdict
 from dovetail.model.own.policies import PolicyStatus
 from dovetail.model.own.rollouts import Order, Passage, RolloutState, RolloutStatus
-from testing.cluster.ground import Ground
 from tests.adapters.kubernetes_json.test_parsing_policies import GATES
 from tests.cluster.test_approvals_policy import ROLLOUTS, a_rollout
+from worlds.cluster.ground import Ground
 
 pytestmark = pytest.mark.cluster
 

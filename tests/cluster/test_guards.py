@@ -40,9 +40,9 @@ from dovetail.ports.objects import MetadataChange
 from dovetail.termination.announced import drained, draining, planned, undone
 from testbed.plane.api import ApiClient
 from testbed.up import POLICY_PATHS, SHIPPED_USER, WORKER_USER, give_rights
-from testing.cluster.fleets import fleet_pool, workload
-from testing.cluster.ground import Ground
-from testing.cluster.objects import DEPLOYMENTS
+from worlds.cluster.fleets import fleet_pool, workload
+from worlds.cluster.ground import Ground
+from worlds.cluster.objects import DEPLOYMENTS
 
 T = TypeVar("T")
 

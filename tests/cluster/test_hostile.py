@@ -9,9 +9,12 @@ import pytest
 
 from dovetail.model import names
 from dovetail.model.values.json import Json
-from testing.cluster.ground import Ground
-from testing.cluster.objects import deployment, node_pool
-from testing.cluster.trouble import (
+from tests.cluster.system.volumes import CLAIMS as VOLUME_CLAIMS
+from tests.cluster.system.volumes import CLASSES as STORAGE_CLASSES
+from tests.cluster.system.volumes import Driver, places, storage_class, volume_claim
+from worlds.cluster.ground import Ground
+from worlds.cluster.objects import deployment, node_pool
+from worlds.cluster.trouble import (
     DIGITS,
     ONCE,
     PODS,
@@ -21,9 +24,6 @@ from testing.cluster.trouble import (
     refused_by_the_definition,
     sharing_pods,
 )
-from tests.cluster.system.volumes import CLAIMS as VOLUME_CLAIMS
-from tests.cluster.system.volumes import CLASSES as STORAGE_CLASSES
-from tests.cluster.system.volumes import Driver, places, storage_class, volume_claim
 
 pytestmark = pytest.mark.cluster
 

@@ -26,13 +26,13 @@ from testbed.plane import ApiClient, AuditEntry, TestbedUnavailable, find_binari
 from testbed.plane.helm import find_helm
 from testbed.plane.kubeconfig import write_kubeconfig
 from testbed.up import CLUSTER, POLICY_PATHS
-from testing.cluster.ground import Ground
-from testing.cluster.objects import owner_of
 from tests.adapters.kube.test_rights_used import ROLES, granted
 from tests.cluster.system.pods import OURS_TO_SAY, Kubelet
 from tests.cluster.system.scenes import a_slow_replacement, boot, gone
 from tests.packaging.charts import WORKERS, Helm, Object
 from tests.unavailable import no_container, no_control_plane
+from worlds.cluster.ground import Ground
+from worlds.cluster.objects import owner_of
 
 pytestmark = [pytest.mark.cluster, pytest.mark.soak]
 

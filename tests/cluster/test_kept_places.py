@@ -12,7 +12,7 @@ import pytest_asyncio
 
 from dovetail.model.values.json import Json
 from testbed.plane import AuditEntry
-from testing.cluster.costs import (
+from worlds.cluster.costs import (
     PATIENT,
     Outcome,
     Sizes,
@@ -25,7 +25,7 @@ from testing.cluster.costs import (
     start_worker,
     unlike,
 )
-from testing.cluster.ground import Ground
+from worlds.cluster.ground import Ground
 
 pytestmark = pytest.mark.cluster
 

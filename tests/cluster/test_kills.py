@@ -14,10 +14,10 @@ import pytest
 
 from dovetail.model import names
 from dovetail.model.values.json import Json
-from testing.cluster.ground import Ground
-from testing.cluster.objects import claim_id, deployment, has_condition, is_tainted, no_eviction, node_pool, owner_of
 from tests.cluster.system.scenes import NEVER, boot, gone, settle
 from tests.next_steps import in_words, report
+from worlds.cluster.ground import Ground
+from worlds.cluster.objects import claim_id, deployment, has_condition, is_tainted, no_eviction, node_pool, owner_of
 
 pytestmark = [pytest.mark.cluster, pytest.mark.soak]
 

@@ -16,11 +16,11 @@ from dovetail.model import names
 from dovetail.model.values.json import Json
 from testbed.demo import PATHS
 from testbed.plane import AuditEntry
-from testing.cluster.fleets import fleet_pool, pool_claims, workload
-from testing.cluster.ground import Ground
-from testing.cluster.objects import claim_id, has_condition, no_eviction
-from testing.cluster.timeline import moment
 from tests.cluster.system.scenes import NEVER, gone
+from worlds.cluster.fleets import fleet_pool, pool_claims, workload
+from worlds.cluster.ground import Ground
+from worlds.cluster.objects import claim_id, has_condition, no_eviction
+from worlds.cluster.timeline import moment
 
 pytestmark = pytest.mark.cluster
 

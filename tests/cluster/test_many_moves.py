@@ -12,10 +12,6 @@ from dovetail.model.values.json import Json
 from dovetail.model.values.time import parse_time
 from testbed.plane import AuditEntry
 from testbed.up import WORKER_USER
-from testing.cluster.costs import many_types, start_worker
-from testing.cluster.fleets import fleet_pool, pool_claims, workload
-from testing.cluster.ground import Ground
-from testing.cluster.objects import DEPLOYMENTS
 from tests.cluster.system.volumes import CLAIMS, STATEFUL_SETS, VOLUMES
 from tests.cluster.test_moves import (
     ALL,
@@ -28,6 +24,10 @@ from tests.cluster.test_moves import (
     pods_of,
     slices_in,
 )
+from worlds.cluster.costs import many_types, start_worker
+from worlds.cluster.fleets import fleet_pool, pool_claims, workload
+from worlds.cluster.ground import Ground
+from worlds.cluster.objects import DEPLOYMENTS
 
 pytestmark = [pytest.mark.cluster, pytest.mark.soak]
 

@@ -23,11 +23,11 @@ from dovetail.model.values.json import Json
 from testbed.plane import AuditEntry
 from testbed.plane.api import ApiClient
 from testbed.up import WORKER_USER, give_rights
-from testing.cluster.costs import start_worker
-from testing.cluster.fleets import fleet_pool, pool_claims, workload
-from testing.cluster.ground import Ground
-from testing.cluster.objects import DEPLOYMENTS
-from testing.cluster.trouble import BINDINGS, POLICIES
+from worlds.cluster.costs import start_worker
+from worlds.cluster.fleets import fleet_pool, pool_claims, workload
+from worlds.cluster.ground import Ground
+from worlds.cluster.objects import DEPLOYMENTS
+from worlds.cluster.trouble import BINDINGS, POLICIES
 
 pytestmark = pytest.mark.cluster
 

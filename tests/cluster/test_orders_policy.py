@@ -9,9 +9,9 @@ import yaml
 
 from testbed.plane.api import ApiClient
 from testbed.up import WORKER_USER, give_rights
-from testing.cluster.ground import Ground
-from testing.cluster.objects import node_pool
-from testing.cluster.trouble import BINDINGS, POLICIES
+from worlds.cluster.ground import Ground
+from worlds.cluster.objects import node_pool
+from worlds.cluster.trouble import BINDINGS, POLICIES
 
 pytestmark = pytest.mark.cluster
 

@@ -13,8 +13,8 @@ from dovetail.model import names
 from dovetail.model.values.json import Json
 from dovetail.model.values.time import parse_time
 from testbed.up import CLUSTER
-from testing.cluster.ground import Ground
-from testing.cluster.objects import deployment, node_pool
+from worlds.cluster.ground import Ground
+from worlds.cluster.objects import deployment, node_pool
 
 pytestmark = pytest.mark.cluster
 

@@ -25,10 +25,10 @@ from dovetail.model import names
 from dovetail.model.values.json import Json
 from dovetail.model.values.time import parse_time
 from testbed.up import NODE_CLASS, RIGHTS, give_rights
-from testing.cluster.fleets import fleet_pool, workload
-from testing.cluster.ground import Ground
-from testing.cluster.objects import is_tainted
-from testing.cluster.timeline import Timeline
+from worlds.cluster.fleets import fleet_pool, workload
+from worlds.cluster.ground import Ground
+from worlds.cluster.objects import is_tainted
+from worlds.cluster.timeline import Timeline
 
 pytestmark = pytest.mark.cluster
 

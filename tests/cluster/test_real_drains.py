@@ -22,10 +22,10 @@ from testbed.node import cgroups
 from testbed.node.cluster import ROOT
 from testbed.node.network import namespace_of
 from testbed.pod_network import inside
-from testing.cluster.machines import LABEL, POOL, machines
-from testing.cluster.objects import is_tainted
-from testing.cluster.real_nodes import INSTALLED, RealGround, ready, restarts
 from tests.real_nodes import real_ground
+from worlds.cluster.machines import LABEL, POOL, machines
+from worlds.cluster.objects import is_tainted
+from worlds.cluster.real_nodes import INSTALLED, RealGround, ready, restarts
 
 pytestmark = [pytest.mark.cluster, pytest.mark.soak]
 
@@ -90,7 +90,7 @@ class Asking:
 
     async def __aenter__(self) -> "Asking":
         nodes = self._shop.ground.cluster.nodes
-        command = [sys.executable, "-m", "testing.cluster.asking", self._shop.host]
+        command = [sys.executable, "-m", "worlds.cluster.asking", self._shop.host]
         self._process = await asyncio.create_subprocess_exec(
             *inside(namespace_of(nodes.tag, nodes.numbers["node-1"])), *command, cwd=ROOT, stdout=subprocess.PIPE
         )

@@ -15,9 +15,9 @@ import pytest_asyncio
 from dovetail.model import names
 from dovetail.model.values.json import Json
 from dovetail.model.values.time import format_time
-from testing.cluster.costs import start_worker
-from testing.cluster.fleets import fleet_pool, workload
-from testing.cluster.ground import Ground
+from worlds.cluster.costs import start_worker
+from worlds.cluster.fleets import fleet_pool, workload
+from worlds.cluster.ground import Ground
 
 pytestmark = pytest.mark.cluster
 

@@ -9,10 +9,10 @@ from functools import partial
 import pytest
 
 from testbed.up import NODE_CLASS
-from testing.cluster.ground import Ground
 from tests.cluster.days.proxies import proxies_before
 from tests.cluster.system.backups import back_up_etcd, restore_etcd
 from tests.cluster.system.scenes import gone, settle
+from worlds.cluster.ground import Ground
 
 pytestmark = [pytest.mark.cluster, pytest.mark.soak]
 

@@ -12,9 +12,9 @@ import yaml
 
 from dovetail.model.values.json import Json
 from testbed.up import RIGHTS, give_rights
-from testing.cluster.ground import Ground
-from testing.cluster.objects import claim_id
 from tests.cluster.system.scenes import gone, settle
+from worlds.cluster.ground import Ground
+from worlds.cluster.objects import claim_id
 
 pytestmark = pytest.mark.cluster
 

@@ -8,8 +8,8 @@ import pytest_asyncio
 
 from dovetail.model import names
 from dovetail.model.values.json import Json
-from testing.cluster.ground import Ground
-from testing.cluster.objects import deployment, has_condition, node_pool
+from worlds.cluster.ground import Ground
+from worlds.cluster.objects import deployment, has_condition, node_pool
 
 pytestmark = pytest.mark.cluster
 

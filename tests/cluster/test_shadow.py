@@ -19,9 +19,9 @@ import yaml
 from dovetail.cli.demo.temporal_server import free_ports, stop_process
 from dovetail.model.values.json import Json
 from testbed.up import give_rights
-from testing.cluster.ground import Ground
-from testing.cluster.objects import node_pool
 from tests.cluster.system.scenes import settle
+from worlds.cluster.ground import Ground
+from worlds.cluster.objects import node_pool
 
 pytestmark = [pytest.mark.cluster, pytest.mark.soak]
 

@@ -24,9 +24,9 @@ from dovetail.model.values.time import format_time
 from testbed.faults import Fault, HttpProxy, TcpProxy, paused, skewed
 from testbed.plane.api import ApiClient
 from testbed.up import Everything
-from testing.cluster.ground import Ground
-from testing.cluster.objects import DEPLOYMENTS, deployment, node_pool
 from tests.cluster.system.scenes import gone, settle
+from worlds.cluster.ground import Ground
+from worlds.cluster.objects import DEPLOYMENTS, deployment, node_pool
 
 pytestmark = pytest.mark.cluster
 

@@ -7,14 +7,14 @@ import asyncio
 
 import pytest
 
-from testing.cluster.ground import Ground
-from testing.cluster.objects import node_pool
 from tests.cluster.system.scenes import settle
 from tests.cluster.test_sick_surroundings import hurt
 from tests.situations import by_objects
 from tests.situations.happenings import SECONDS, admin_of
 from tests.situations.on_servers import SITUATIONS, WELL, OnServers
 from tests.situations.scene import Asks, answered
+from worlds.cluster.ground import Ground
+from worlds.cluster.objects import node_pool
 
 pytestmark = pytest.mark.cluster
 

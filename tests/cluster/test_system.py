@@ -15,9 +15,9 @@ from dovetail.model import names
 from dovetail.model.values.json import Json
 from dovetail.telemetry.log.start import product_version
 from testbed.plane import AuditEntry
-from testing.cluster.ground import Ground
-from testing.cluster.objects import claim_id, deployment, has_condition, is_tainted, no_eviction, node_pool, owner_of
 from tests.cluster.system.scenes import a_slow_replacement, boot, gone, settle
+from worlds.cluster.ground import Ground
+from worlds.cluster.objects import claim_id, deployment, has_condition, is_tainted, no_eviction, node_pool, owner_of
 
 pytestmark = pytest.mark.cluster
 

@@ -17,9 +17,9 @@ import pytest
 from dovetail.model import names
 from dovetail.model.values.json import Json
 from testbed.plane import AuditEntry
-from testing.cluster.ground import Ground
-from testing.cluster.objects import claim_id, deployment, has_condition, is_tainted, node_pool
 from tests.cluster.system.scenes import gone
+from worlds.cluster.ground import Ground
+from worlds.cluster.objects import claim_id, deployment, has_condition, is_tainted, node_pool
 
 pytestmark = pytest.mark.cluster
 

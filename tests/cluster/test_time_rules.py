@@ -11,9 +11,9 @@ from dovetail.model import names
 from dovetail.model.values.json import Json
 from dovetail.model.values.time import format_time, parse_time
 from testbed.plane import AuditEntry
-from testing.cluster.ground import Ground
-from testing.cluster.objects import deployment, has_condition, is_tainted, node_pool, owner_of
 from tests.cluster.test_pauses import SYSTEM, annotate
+from worlds.cluster.ground import Ground
+from worlds.cluster.objects import deployment, has_condition, is_tainted, node_pool, owner_of
 
 pytestmark = [pytest.mark.cluster, pytest.mark.soak]
 

@@ -15,10 +15,10 @@ from dovetail.adapters.kwok import names as own
 from dovetail.model import names
 from dovetail.model.values.json import Json
 from testbed.plane.building import SOURCES
-from testing.cluster.guides import blocks_of, played
-from testing.cluster.objects import is_tainted, owner_of
-from testing.cluster.real_nodes import RealGround, ready, restarts
 from tests.real_nodes import real_ground
+from worlds.cluster.guides import blocks_of, played
+from worlds.cluster.objects import is_tainted, owner_of
+from worlds.cluster.real_nodes import RealGround, ready, restarts
 
 ROOT = Path(__file__).parents[2]
 GUIDE = ROOT / "docs" / "guides" / "try-it-on-kind.md"

@@ -10,9 +10,9 @@ import pytest
 
 from dovetail.messages.sizes import PAYLOAD_BYTES, TASK_BYTES
 from dovetail.model.values.json import Json
-from testing.cluster.fleets import fleet_pool, workload
-from testing.cluster.ground import Ground
 from tests.system.histories import histories, payload_sizes, task_sizes
+from worlds.cluster.fleets import fleet_pool, workload
+from worlds.cluster.ground import Ground
 
 pytestmark = [pytest.mark.cluster, pytest.mark.soak]
 

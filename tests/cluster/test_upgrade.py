@@ -10,9 +10,9 @@ import pytest_asyncio
 import yaml
 
 from testbed.up import RIGHTS, give_rights
-from testing.cluster.ground import Ground
 from tests.upgrade.play import KEPT, NEW, OLD, Play, play, table
 from tests.upgrade.real import OPERATOR, REAL_SCENES, RealFlight
+from worlds.cluster.ground import Ground
 
 pytestmark = [pytest.mark.cluster, pytest.mark.soak]
 

@@ -8,9 +8,6 @@ import pytest
 
 from dovetail.model import names
 from dovetail.model.values.json import Json
-from testing.cluster.fleets import fleet_pool
-from testing.cluster.ground import Ground
-from testing.cluster.objects import has_condition
 from tests.cluster.system.scenes import gone
 from tests.cluster.system.volumes import (
     ATTACHMENTS,
@@ -22,6 +19,9 @@ from tests.cluster.system.volumes import (
     stateful_set,
     storage_class,
 )
+from worlds.cluster.fleets import fleet_pool
+from worlds.cluster.ground import Ground
+from worlds.cluster.objects import has_condition
 
 pytestmark = pytest.mark.cluster
 

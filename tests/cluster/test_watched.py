@@ -27,14 +27,14 @@ from dovetail.model.values.json import Json
 from testbed.plane.unavailable import TestbedUnavailable
 from testbed.prometheus import find_program
 from testbed.prometheus.server import Prometheus, scraping
-from testing.cluster.fleets import fleet_pool, workload
-from testing.cluster.ground import Ground
-from testing.cluster.objects import DEPLOYMENTS, no_eviction
 from tests.cluster.system.scenes import gone
 from tests.cluster.test_moves import QUOTAS, allow_moves, created
 from tests.cluster.test_time_rules import a_rule, create
 from tests.cluster.test_time_rules import path as rule_path
 from tests.unavailable import no_prometheus
+from worlds.cluster.fleets import fleet_pool, workload
+from worlds.cluster.ground import Ground
+from worlds.cluster.objects import DEPLOYMENTS, no_eviction
 
 pytestmark = [pytest.mark.cluster, pytest.mark.soak]
 

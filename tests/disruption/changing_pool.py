@@ -19,7 +19,7 @@ from dovetail.model.own.stable_images import images_of
 from dovetail.model.pools import NodePool
 from dovetail.model.snapshot import Snapshot
 from dovetail.model.values.hashing import NODE_POOL_HASH_ALGORITHM
-from testing.disruption_worlds import NOW, Pair, a_pair, a_pod, a_pool, a_world, condition
+from worlds.disruption import NOW, Pair, a_pair, a_pod, a_pool, a_world, condition
 
 CANARY: Final = RolloutStep(name="canary", to="1", soak=600)
 LAG: Final = 5.0  # seconds by which the watch of NodeClaims lags at most; a Scheduler that begins anew waits for longer

@@ -26,9 +26,9 @@ from dovetail.rules.beginnings import hold_of, said_in
 from dovetail.rules.rollout.hold import why_not_made
 from dovetail.rules.rollout.wanted import wanted_rollouts
 from dovetail.rules.said import Cause, rollouts_of
-from testing.kept_rollouts import kept
-from testing.made_claims import made_by
 from tests.disruption.changing_pool import CANARY, REMEMBERED, ChangingPool, Decided
+from worlds.kept_rollouts import kept
+from worlds.made_claims import made_by
 
 SETTINGS: Final = DisruptionSettings()
 QUARTER: Final = RolloutStep(name="quarter", to="25%", soak=600)

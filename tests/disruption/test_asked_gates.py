@@ -27,10 +27,10 @@ from dovetail.rules.beginnings import hold_of, said_in
 from dovetail.rules.rollout.conditions import UNKNOWN_FOR, conditions_of
 from dovetail.rules.rollout.moves import UNHEALED, next_move
 from dovetail.rules.said import Cause
-from testing.disruption_worlds import NOW, a_pair, a_world, condition
-from testing.kept_rollouts import kept
-from testing.time_rules import with_rules
 from tests.disruption.test_rollouts import POOL, SETTINGS, a_cluster, a_rollout, a_status, begun
+from worlds.disruption import NOW, a_pair, a_world, condition
+from worlds.kept_rollouts import kept
+from worlds.time_rules import with_rules
 
 PASSING, UNKNOWN, FAILING = GateResult.PASSING, GateResult.UNKNOWN, GateResult.FAILING
 ERRORS: Final = QueryRule(expression="slo:errors:ratio5m", most=0.01)

@@ -11,7 +11,7 @@ from dovetail.disruption.nodes.fleet import Fleet
 from dovetail.disruption.nodes.screening import screen
 from dovetail.disruption.settings import DisruptionSettings
 from dovetail.model.reasons.disruption_reasons import DisruptionReason
-from testing.disruption_worlds import a_pair, a_pod, a_pool, a_world
+from worlds.disruption import a_pair, a_pod, a_pool, a_world
 
 
 def scales(cost: float, disruption: float) -> Scales:

@@ -15,9 +15,9 @@ from dovetail.rules import beginnings
 from dovetail.rules.beginnings import changes, hold_of, said_in
 from dovetail.rules.pause.hold import by_pause
 from dovetail.rules.said import Cause, HeldBy, Said
-from testing.beginnings import CAUSES, RULES
-from testing.disruption_worlds import HOUR, NOW, a_pool, a_world
-from testing.time_rules import with_rules
+from worlds.beginnings import CAUSES, RULES
+from worlds.disruption import HOUR, NOW, a_pool, a_world
+from worlds.time_rules import with_rules
 
 # The columns in this order: Empty, Underutilized, Drifted, Unhealthy, Expired with a replacement first, Requested,
 # Requested now, Expired and deleted, a static pool scaled down, repaired as until 1.14, deleted by a person. "H": it

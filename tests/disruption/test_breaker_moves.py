@@ -33,8 +33,8 @@ from dovetail.rules.brake.breakers import (
     with_breaker,
     with_failures_answered,
 )
-from testing.disruption_worlds import HOUR, NOW, Pair, a_pair, a_pod, a_pool, a_world, condition
-from testing.time_rules import with_rules
+from worlds.disruption import HOUR, NOW, Pair, a_pair, a_pod, a_pool, a_world, condition
+from worlds.time_rules import with_rules
 
 SETTINGS = DisruptionSettings()
 RULE = Brake(enough=3, window=1800.0, rests=replace(BREAKER.rests, first=600.0))

@@ -11,7 +11,7 @@ from dovetail.disruption.settings import DisruptionSettings
 from dovetail.model import names
 from dovetail.model.nodes import NodeClassRef
 from dovetail.model.pools import Budget
-from testing.disruption_worlds import CLASS, NOW, a_pair, a_pool, a_world, condition
+from worlds.disruption import CLASS, NOW, a_pair, a_pool, a_world, condition
 
 
 def at(text: str) -> float:

@@ -11,8 +11,8 @@ from dovetail.messages.plans import DisruptionCommand
 from dovetail.model import names
 from dovetail.model.reasons.disruption_reasons import WhyNot
 from dovetail.model.snapshot import Snapshot
-from testing.disruption_worlds import NOW, TYPES, a_pair, a_pod, a_pool, a_world, condition
 from tests.placement.buffer_worlds import a_buffer, with_buffers
+from worlds.disruption import NOW, TYPES, a_pair, a_pod, a_pool, a_world, condition
 
 SETTINGS = DisruptionSettings()
 ONE_TYPE = TYPES[2:3]  # of 8 cpus

@@ -14,7 +14,7 @@ from dovetail.model.pools import Catalogue
 from dovetail.model.reasons.disruption_reasons import WhyNot
 from dovetail.notices.decisions import pod_notice
 from dovetail.placement.pdbs import PdbIndex
-from testing.disruption_worlds import NOW, Pair, a_pair, a_pdb, a_pod, a_world
+from worlds.disruption import NOW, Pair, a_pair, a_pdb, a_pod, a_world
 
 PROTECTED = {"do_not_disrupt": "true"}
 

@@ -24,8 +24,8 @@ from dovetail.model.reasons.disruption_reasons import WhyNot
 from dovetail.model.snapshot import Snapshot
 from dovetail.model.values.time import format_time
 from dovetail.placement.settings import CostSettings
-from testing.disruption_worlds import NOW, TYPES, Pair, a_pair, a_pod, a_pool, a_type, a_world
 from tests.disruption.second_look import revalidate
+from worlds.disruption import NOW, TYPES, Pair, a_pair, a_pod, a_pool, a_type, a_world
 
 COST = CostSettings(everywhere=True, types=1, steps=30)
 SETTINGS = DisruptionSettings(cost=COST, worth=0.5)

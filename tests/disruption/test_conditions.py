@@ -17,7 +17,7 @@ from dovetail.model.nodes import NodeClaim
 from dovetail.model.pods import Expression
 from dovetail.model.pools import Catalogue, NodePool
 from dovetail.model.values.hashing import NODE_POOL_HASH_ALGORITHM
-from testing.disruption_worlds import HOUR, NOW, TYPES, a_pair, a_pod, a_pool, condition
+from worlds.disruption import HOUR, NOW, TYPES, a_pair, a_pod, a_pool, condition
 
 FACTS = DriftFacts(catalogue=Catalogue(types=TYPES))
 

@@ -22,8 +22,8 @@ from dovetail.model.pods import Expression
 from dovetail.model.pools import Budget
 from dovetail.model.reasons.disruption_reasons import DisruptionReason, Invalidity
 from dovetail.model.snapshot import Snapshot
-from testing.disruption_worlds import NOW, ON_DEMAND_ONLY, TYPES, a_pair, a_pdb, a_pod, a_pool, a_type, a_world
 from tests.disruption.second_look import revalidate
+from worlds.disruption import NOW, ON_DEMAND_ONLY, TYPES, a_pair, a_pdb, a_pod, a_pool, a_type, a_world
 
 SETTINGS = DisruptionSettings()
 FLEXIBLE: dict[str, Any] = {"requirements": ()}

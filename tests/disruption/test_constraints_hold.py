@@ -15,7 +15,7 @@ from dovetail.model import names
 from dovetail.model.pods import Expression, LabelSelector, PodTerm, SpreadConstraint
 from dovetail.model.snapshot import Snapshot
 from dovetail.model.values.resources import parse_resources
-from testing.disruption_worlds import ON_DEMAND_ONLY, TYPES, a_pair, a_pod, a_pool, a_world
+from worlds.disruption import ON_DEMAND_ONLY, TYPES, a_pair, a_pod, a_pool, a_world
 
 EACH_OTHER = LabelSelector(expressions=(Expression(key="app", operator="In", values=("x",)),))
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from dovetail.disruption.nodes.costs import eviction_cost, reschedule_cost
-from testing.disruption_worlds import a_pod
+from worlds.disruption import a_pod
 
 THOUSAND = 1.0 + 1000 / 2.0**27
 

@@ -10,7 +10,7 @@ from dovetail.disruption.settings import DisruptionSettings
 from dovetail.model import names
 from dovetail.model.pods import Owner, Pod
 from dovetail.model.pools import Budget, NodePool
-from testing.disruption_worlds import NOW, Pair, a_pair, a_pod, a_pool, a_world, condition
+from worlds.disruption import NOW, Pair, a_pair, a_pod, a_pool, a_world, condition
 
 SETTINGS = DisruptionSettings(manages_deletion_costs=True)
 

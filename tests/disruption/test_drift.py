@@ -19,7 +19,7 @@ from dovetail.model.reasons.disruption_reasons import WhyNot
 from dovetail.model.snapshot import Snapshot
 from dovetail.model.values.resources import NODES
 from dovetail.rules.brake.breakers import Breaker, Happened, with_breaker
-from testing.disruption_worlds import NOW, Pair, a_pair, a_pod, a_pool, a_world, condition
+from worlds.disruption import NOW, Pair, a_pair, a_pod, a_pool, a_world, condition
 
 NEVER_QUIET: dict[str, Any] = {"consolidate_after": None}
 HASH: Final = {names.NODE_POOL_HASH: "old", names.NODE_POOL_HASH_VERSION: "v3"}

@@ -10,7 +10,7 @@ from dovetail.model import names
 from dovetail.model.pools import Budget
 from dovetail.model.reasons.disruption_reasons import DisruptionReason, WhyNot
 from dovetail.model.snapshot import Snapshot
-from testing.disruption_worlds import NOW, a_pair, a_pdb, a_pod, a_pool, a_world
+from worlds.disruption import NOW, a_pair, a_pdb, a_pod, a_pool, a_world
 
 SETTINGS = DisruptionSettings()
 

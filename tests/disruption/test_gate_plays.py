@@ -10,8 +10,8 @@ import pytest
 from dovetail.model.own.gates import GateResult
 from dovetail.rules.rollout.gates import STARTS_WITHIN
 from dovetail.rules.rollout.moves import CONFIRMED
-from testing.disruption_worlds import NOW
 from tests.disruption.test_roll_back_plays import NEW, NODES, OLD, Play, a_rollout
+from worlds.disruption import NOW
 
 LOOK: Final = 10.0  # seconds between two looks of upkeep here; a change of the cluster wakes it within one
 NEVER: Final = NOW + 10**9

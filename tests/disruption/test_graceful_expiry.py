@@ -23,8 +23,8 @@ from dovetail.model.pools import Budget, NodePool
 from dovetail.model.reasons.disruption_reasons import WhyNot
 from dovetail.model.snapshot import Snapshot
 from dovetail.rules.expiry.expiries import deleted_at, replaced_from
-from testing.disruption_worlds import HOUR, NOW, a_pair, a_pod, a_pool, a_world
-from testing.time_rules import with_rules
+from worlds.disruption import HOUR, NOW, a_pair, a_pod, a_pool, a_world
+from worlds.time_rules import with_rules
 
 SETTINGS = DisruptionSettings()
 DAY = 24 * HOUR

@@ -22,8 +22,8 @@ from dovetail.model.reasons.disruption_reasons import WhyNot
 from dovetail.model.snapshot import Snapshot
 from dovetail.rules.beginnings import hold_of, said_in
 from dovetail.rules.said import Cause
-from testing.disruption_worlds import HOUR, NOW, a_pair, a_pod, a_pool, a_world, condition
-from testing.time_rules import with_rules
+from worlds.disruption import HOUR, NOW, a_pair, a_pod, a_pool, a_world, condition
+from worlds.time_rules import with_rules
 
 SETTINGS = DisruptionSettings()
 RULE = HealthRule(max_not_ready="10%", stable_for=600.0)

@@ -13,9 +13,9 @@ from dovetail.rules.beginnings import hold_of, said_in
 from dovetail.rules.said import Cause
 from dovetail.telemetry.metrics.exposition import measured
 from dovetail.telemetry.metrics.ours.time_rules import HELP, time_rule_samples
-from testing.disruption_worlds import NOW
-from testing.time_rules import with_rules
 from tests.disruption.test_health import a_fleet, begins
+from worlds.disruption import NOW
+from worlds.time_rules import with_rules
 
 RULE: Final = HealthRule(max_not_ready="10%", stable_for=600.0, alerts=AlertsRule(firing='{severity="page"}'))
 POLICY: Final = Policy(name="calm", health=RULE)

@@ -19,8 +19,8 @@ from dovetail.model.pods import Pod
 from dovetail.model.pools import Budget
 from dovetail.model.reasons.disruption_reasons import DisruptionReason, WhyNot
 from dovetail.model.snapshot import Snapshot
-from testing.disruption_worlds import NOW, a_pair, a_pod, a_pool, a_world, condition
 from tests.disruption.second_look import revalidate
+from worlds.disruption import NOW, a_pair, a_pod, a_pool, a_world, condition
 
 SETTINGS = DisruptionSettings()
 IMPOSSIBLE: dict[str, Any] = {"do_not_disrupt": 7}  # no text at all: no parser makes it, and no rule foresees it

@@ -19,7 +19,7 @@ from dovetail.model.own.policies import Freeze, Policy
 from dovetail.model.pools import Budget
 from dovetail.model.snapshot import Snapshot
 from dovetail.placement.settings import CostSettings
-from testing.disruption_worlds import NOW, Pair, a_pair, a_pdb, a_pod, a_pool, a_type, a_world
+from worlds.disruption import NOW, Pair, a_pair, a_pdb, a_pod, a_pool, a_type, a_world
 
 SETTINGS = DisruptionSettings()
 COST = DisruptionSettings(cost=CostSettings(everywhere=True, types=1, steps=30))

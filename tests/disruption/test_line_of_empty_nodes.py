@@ -15,8 +15,8 @@ from dovetail.model import names
 from dovetail.model.pools import Budget
 from dovetail.model.reasons.disruption_reasons import DisruptionReason
 from dovetail.model.snapshot import Snapshot
-from testing.disruption_worlds import NOW, a_pair, a_pod, a_pool, a_world, condition
 from tests.disruption.second_look import revalidate
+from worlds.disruption import NOW, a_pair, a_pod, a_pool, a_world, condition
 
 SETTINGS: Final = DisruptionSettings()
 LOOK: Final = 0.5

@@ -13,7 +13,7 @@ from dovetail.messages.plans import DisruptionPlan
 from dovetail.model import names
 from dovetail.model.pods import Expression, Pod
 from dovetail.model.snapshot import Snapshot
-from testing.disruption_worlds import NOW, ON_DEMAND_ONLY, Pair, a_pair, a_pod, a_pool, a_world, condition
+from worlds.disruption import NOW, ON_DEMAND_ONLY, Pair, a_pair, a_pod, a_pool, a_world, condition
 
 
 def _decided(world: Snapshot) -> tuple[set[str], list[str]]:

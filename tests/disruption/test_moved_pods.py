@@ -19,8 +19,8 @@ from dovetail.model.snapshot import Snapshot
 from dovetail.placement.index.index import Index
 from dovetail.placement.place_pods import place
 from dovetail.placement.settings import PlacementSettings
-from testing.disruption_worlds import NOW, a_pair, a_pdb, a_pod, a_pool, a_world, condition
 from tests.model.move_worlds import ABOVE, GUARDS, a_roll_out
+from worlds.disruption import NOW, a_pair, a_pdb, a_pod, a_pool, a_world, condition
 
 OWNED: dict[str, Any] = {
     "guards": GUARDS,

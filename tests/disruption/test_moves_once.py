@@ -16,7 +16,7 @@ from dovetail.model import names
 from dovetail.model.pools import Budget
 from dovetail.model.snapshot import Snapshot
 from dovetail.model.values.resources import NODES
-from testing.disruption_worlds import NOW, a_pair, a_pod, a_pool, a_world, condition
+from worlds.disruption import NOW, a_pair, a_pod, a_pool, a_world, condition
 
 
 def all_drifted(nodes: int, cpu: str, budget: str) -> Snapshot:

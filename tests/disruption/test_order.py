@@ -18,7 +18,7 @@ from dovetail.model import names
 from dovetail.model.pools import Budget, Catalogue
 from dovetail.model.snapshot import Snapshot
 from dovetail.model.values.resources import NODES, parse_resources
-from testing.disruption_worlds import (
+from worlds.disruption import (
     NOW,
     TYPES,
     Pair,

@@ -16,10 +16,10 @@ from dovetail.model.own.rollouts import Rollout, RolloutState
 from dovetail.model.pods import Expression
 from dovetail.model.snapshot import Snapshot
 from dovetail.rules.brake.breakers import Breaker, Happened, with_breaker
-from testing.disruption_worlds import HOUR, NOW, a_pair, a_pod, a_pool, a_world, condition
-from testing.time_rules import with_rules
 from tests.disruption.test_roll_back import going_back
 from tests.disruption.test_rollouts import a_rollout, a_status
+from worlds.disruption import HOUR, NOW, a_pair, a_pod, a_pool, a_world, condition
+from worlds.time_rules import with_rules
 
 OTHER: Final = a_pool("b", weight=100, hash="2", consolidate_after=None)
 WAITS: Final = a_rollout(a_status("", RolloutState.WAITING))

@@ -14,8 +14,8 @@ from dovetail.model import names
 from dovetail.model.objects.workloads import Namespace
 from dovetail.model.reasons.disruption_reasons import WhyNot
 from dovetail.model.snapshot import Snapshot
-from testing.disruption_worlds import HOUR, NOW, a_pair, a_pod, a_pool, a_world, condition
 from tests.disruption.second_look import revalidate
+from worlds.disruption import HOUR, NOW, a_pair, a_pod, a_pool, a_world, condition
 
 SETTINGS = DisruptionSettings()
 UNTIL = "2023-11-14T23:13:20Z"  # an hour after NOW

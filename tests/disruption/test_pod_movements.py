@@ -14,7 +14,7 @@ from dovetail.disruption.upkeep.timers import STAMP_EVERY
 from dovetail.model.nodes import NodeClaim
 from dovetail.model.pods import Pod
 from dovetail.model.snapshot import Snapshot
-from testing.disruption_worlds import NOW, a_pair, a_pod, a_world
+from worlds.disruption import NOW, a_pair, a_pod, a_world
 
 OLD = NOW - 600.0
 

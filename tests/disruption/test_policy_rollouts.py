@@ -16,9 +16,9 @@ from dovetail.rules.beginnings import hold_of, said_in
 from dovetail.rules.rollout.by_policy import SETTLES
 from dovetail.rules.rollout.wanted import MOST_KEPT, outlived_rollouts, wanted_rollouts
 from dovetail.rules.said import Cause, HeldBy
-from testing.disruption_worlds import HOUR, NOW, Pair, a_pair, a_pool, a_world, condition
-from testing.time_rules import with_rules
 from tests.disruption.test_rollouts import begun
+from worlds.disruption import HOUR, NOW, Pair, a_pair, a_pool, a_world, condition
+from worlds.time_rules import with_rules
 
 STEPS: Final = (RolloutStep(name="canary", to="1", soak=600), RolloutStep(name="rest", to="100%"))
 POLICY: Final = Policy(name="p", rollout=RolloutPlan(drifted="2", steps=STEPS))

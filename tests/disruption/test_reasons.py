@@ -14,7 +14,7 @@ from dovetail.disruption.settings import DisruptionSettings
 from dovetail.model.pools import Budget
 from dovetail.model.reasons.disruption_reasons import DisruptionReason, WhyNot
 from dovetail.notices.disruptions import replacing
-from testing.disruption_worlds import a_pair, a_pool, a_world
+from worlds.disruption import a_pair, a_pool, a_world
 
 every_reason = pytest.mark.parametrize("reason", DisruptionReason)
 

@@ -15,7 +15,7 @@ from dovetail.model.pools import Budget, NodePool
 from dovetail.model.reasons.disruption_reasons import DisruptionReason
 from dovetail.model.snapshot import Snapshot
 from dovetail.model.values.resources import NODES
-from testing.disruption_worlds import NOW, Pair, a_pair, a_pdb, a_pod, a_pool, a_world, condition
+from worlds.disruption import NOW, Pair, a_pair, a_pdb, a_pod, a_pool, a_world, condition
 
 MINUTE: Final = 60.0
 POLICIES: Final = (

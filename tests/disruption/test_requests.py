@@ -13,7 +13,7 @@ from dovetail.model import names
 from dovetail.model.objects.workloads import PodDisruptionBudget
 from dovetail.model.pools import Budget
 from dovetail.model.snapshot import Snapshot
-from testing.disruption_worlds import NOW, Pair, a_pair, a_pdb, a_pod, a_pool, a_world, condition
+from worlds.disruption import NOW, Pair, a_pair, a_pdb, a_pod, a_pool, a_world, condition
 
 ASKED = {"annotations": {names.REPLACE: "a bad disk", names.REPLACE_BY: "alice"}}
 QUIET: Any = {"consolidate_after": None}

@@ -14,8 +14,8 @@ from dovetail.disruption.settings import DisruptionSettings
 from dovetail.messages.plans import DisruptionPlan
 from dovetail.model import names
 from dovetail.model.pools import NodePool
-from testing.disruption_worlds import NOW, Pair, a_pair, a_pod, a_pool, a_world, condition
 from tests.disruption.test_repair import POLICIES, ill
+from worlds.disruption import NOW, Pair, a_pair, a_pod, a_pool, a_world, condition
 
 
 @pytest.mark.parametrize(

@@ -51,11 +51,11 @@ from dovetail.rules.brake.breakers import Breaker, Happened, with_breaker
 from dovetail.rules.rollout.moves import UNHEALED, next_move
 from dovetail.rules.rollout.nodes import nodes_of
 from dovetail.rules.said import Cause
-from testing.disruption_worlds import HOUR, NOW, a_pair, a_pod, a_world, condition
-from testing.kept_rollouts import kept
-from testing.made_claims import made_by
-from testing.time_rules import with_rules
 from tests.disruption.test_rollouts import FAILS, KNOWN, POOL, SEEN, a_rollout, a_status
+from worlds.disruption import HOUR, NOW, a_pair, a_pod, a_world, condition
+from worlds.kept_rollouts import kept
+from worlds.made_claims import made_by
+from worlds.time_rules import with_rules
 
 SETTINGS: Final = DisruptionSettings()
 IMAGE_DRIFT: Final = condition(names.DRIFTED, reason="AMIDrift")

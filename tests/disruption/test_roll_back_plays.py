@@ -24,9 +24,9 @@ from dovetail.model.pods import Pod
 from dovetail.model.snapshot import Snapshot
 from dovetail.rules.beginnings import hold_of, said_in
 from dovetail.rules.said import Cause
-from testing.disruption_worlds import NOW, Pair, a_pair, a_pod, a_pool, a_world, condition
-from testing.made_claims import made_by
-from testing.time_rules import with_rules
+from worlds.disruption import NOW, Pair, a_pair, a_pod, a_pool, a_world, condition
+from worlds.made_claims import made_by
+from worlds.time_rules import with_rules
 
 OLD, NEW = "image-1", "image-2"
 NODES, SCALE_UPS = 40, 20

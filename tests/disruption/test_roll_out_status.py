@@ -14,7 +14,7 @@ from dovetail.model.nodes import Condition, NodeClaim
 from dovetail.model.pods import Expression
 from dovetail.model.pools import NodePool
 from dovetail.model.values.hashing import NODE_POOL_HASH_ALGORITHM
-from testing.disruption_worlds import NOW, a_pair, a_pool, condition
+from worlds.disruption import NOW, a_pair, a_pool, condition
 
 
 def stamped(pool_hash: str, version: str = NODE_POOL_HASH_ALGORITHM) -> dict[str, str]:

@@ -24,10 +24,10 @@ from dovetail.model.own.rollouts import (
 from dovetail.model.own.stable_images import Pin, images_of, pinned
 from dovetail.rules.rollout.approvals import digest_of
 from dovetail.rules.rollout.moves import looks_again, next_move
-from testing.disruption_worlds import HOUR, NOW, a_pair, a_world, condition
-from testing.kept_rollouts import kept, whole, without_none
-from testing.time_rules import with_rules
 from tests.disruption.test_rollouts import FAILS, LINES, MOVES, PASSES, POOL, SEEN, STEPS, a_status, at, letter
+from worlds.disruption import HOUR, NOW, a_pair, a_world, condition
+from worlds.kept_rollouts import kept, whole, without_none
+from worlds.time_rules import with_rules
 
 ASKING: Final = (replace(STEPS[0], approve=HOUR), replace(STEPS[1], approve=HOUR), STEPS[2])
 ASKED: Final = Awaits(digest="", since=NOW - 60, expires=NOW + HOUR)

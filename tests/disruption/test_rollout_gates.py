@@ -14,10 +14,10 @@ from dovetail.model.pods import Pod
 from dovetail.model.snapshot import Snapshot
 from dovetail.rules.rollout.gates import STARTS_WITHIN, nodes_gate
 from dovetail.rules.rollout.moves import CONFIRMED
-from testing.disruption_worlds import HOUR, NOW, OWNERS, a_pair, a_pod, a_pool, a_world, condition
-from testing.kept_rollouts import kept
-from testing.time_rules import with_rules
 from tests.disruption.test_rollouts import a_rollout, a_status
+from worlds.disruption import HOUR, NOW, OWNERS, a_pair, a_pod, a_pool, a_world, condition
+from worlds.kept_rollouts import kept
+from worlds.time_rules import with_rules
 
 POOL: Final = replace(a_pool(consolidate_after=None), hash="2")
 FAILING: Final = GateResult.FAILING

@@ -11,10 +11,10 @@ from dovetail.model.own.rollout_approvals import Answered
 from dovetail.model.own.rollouts import REFUSED, PoolNodes, Rollout, RolloutFailure, RolloutState, is_of_target
 from dovetail.model.own.stable_images import Pin, pinned
 from dovetail.rules.rollout.moves import next_move
-from testing.disruption_worlds import HOUR, NOW, a_pair, a_pool
-from testing.kept_rollouts import kept
 from tests.disruption.test_rollout_approvals import ASKED, NODES, a_rollout, approved
 from tests.disruption.test_rollouts import KNOWN, a_status
+from worlds.disruption import HOUR, NOW, a_pair, a_pool
+from worlds.kept_rollouts import kept
 
 POOL: Final = replace(a_pool(), hash="3333")
 ANEW: Final = replace(POOL, hash="4444")

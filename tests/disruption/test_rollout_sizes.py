@@ -33,9 +33,9 @@ from dovetail.rules.rollout.gates import nodes_gate
 from dovetail.rules.rollout.history import MOST
 from dovetail.rules.rollout.moves import CONFIRMED, UNHEALED, next_move
 from dovetail.rules.rollout.nodes import nodes_of
-from testing.disruption_worlds import NOW, a_pair, a_pod, a_pool, a_world
-from testing.kept_rollouts import whole
-from testing.time_rules import with_rules
+from worlds.disruption import NOW, a_pair, a_pod, a_pool, a_world
+from worlds.kept_rollouts import whole
+from worlds.time_rules import with_rules
 
 # Bytes as they are sent and kept, by the number of steps and images, and of gates that ask.
 LARGEST: Final = {(5, 4): 16_000, (20, 4): 20_000, (20, 10): 23_500}

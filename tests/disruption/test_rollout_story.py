@@ -17,9 +17,9 @@ from dovetail.rules.rollout.conditions import conditions_of
 from dovetail.rules.rollout.history import MOST
 from dovetail.rules.rollout.moves import looks_again, next_move
 from dovetail.rules.said import Cause
-from testing.disruption_worlds import HOUR, NOW, a_pair, a_pod, a_pool, a_world
-from testing.time_rules import with_rules
 from tests.disruption.test_rollouts import FAILS, KNOWN, PASSES, POOL, SETTINGS, a_cluster, a_rollout, a_status, begun
+from worlds.disruption import HOUR, NOW, a_pair, a_pod, a_pool, a_world
+from worlds.time_rules import with_rules
 
 # (zone, hours) of the nodes, by name
 NODES: Final = {"n0": ("z2", 5), "n1": ("z1", 3), "n2": ("z1", 9), "n3": ("z2", 7), "n4": ("z1", 1)}

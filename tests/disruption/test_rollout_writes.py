@@ -18,11 +18,11 @@ from dovetail.model.own.rollout_approvals import Approval
 from dovetail.model.own.rollouts import Rollout, RolloutState, RolloutStatus, RolloutStep
 from dovetail.model.snapshot import Snapshot
 from dovetail.rules.rollout.nodes import nodes_of
-from testing.disruption_worlds import HOUR, NOW, a_pair, a_pool, a_world, condition
-from testing.fakes import FakeCatalogues, FakeNotices, World, unasked
-from testing.kept_rollouts import kept
-from testing.time_rules import with_rules
 from tests.activities.test_time_rules import Written
+from worlds.disruption import HOUR, NOW, a_pair, a_pool, a_world, condition
+from worlds.fakes import FakeCatalogues, FakeNotices, World, unasked
+from worlds.kept_rollouts import kept
+from worlds.time_rules import with_rules
 
 STEPS: Final = (
     RolloutStep(name="canary", to="1", soak=300, approve=HOUR),

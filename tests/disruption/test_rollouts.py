@@ -39,9 +39,9 @@ from dovetail.rules.rollout.hold import left_of_rollouts
 from dovetail.rules.rollout.moves import CONFIRMED, SETTLED, next_move
 from dovetail.rules.rollout.nodes import nodes_of
 from dovetail.rules.said import Cause, HeldBy
-from testing.disruption_worlds import HOUR, NOW, Pair, a_pair, a_pod, a_pool, a_world, condition
-from testing.made_claims import made_by
-from testing.time_rules import with_rules
+from worlds.disruption import HOUR, NOW, Pair, a_pair, a_pod, a_pool, a_world, condition
+from worlds.made_claims import made_by
+from worlds.time_rules import with_rules
 
 SETTINGS: Final = DisruptionSettings()
 POOL: Final = replace(a_pool(consolidate_after=None), hash="2")

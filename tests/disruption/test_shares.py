@@ -18,7 +18,7 @@ from dovetail.messages.plans import NOBODY, OTHERS, DisruptionPlan, Share
 from dovetail.messages.sizes import encoded_bytes
 from dovetail.model import names
 from dovetail.model.pods import Pod
-from testing.disruption_worlds import a_pair, a_pod, a_world, condition
+from worlds.disruption import a_pair, a_pod, a_world, condition
 
 LONGEST: Final = 63  # characters of a namespace
 

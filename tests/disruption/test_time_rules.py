@@ -22,8 +22,8 @@ from dovetail.model.pods import Expression, LabelSelector
 from dovetail.model.reasons.disruption_reasons import DisruptionReason, WhyNot
 from dovetail.model.snapshot import Snapshot
 from dovetail.rules.rate.rates import BegunNodes, with_begun
-from testing.disruption_worlds import HOUR, NOW, a_pair, a_pod, a_pool, a_world
-from testing.time_rules import ZONES, a_moment, a_window, with_rules
+from worlds.disruption import HOUR, NOW, a_pair, a_pod, a_pool, a_world
+from worlds.time_rules import ZONES, a_moment, a_window, with_rules
 
 SETTINGS = DisruptionSettings()
 BERLIN = ZoneInfo("Europe/Berlin")

@@ -7,8 +7,8 @@ called, and with Temporal's database lost at that moment, with twenty claims eac
 
 from collections.abc import Iterator
 
-from testing.fault_orders import Kill
 from tests.faults.lives import Life
+from worlds.fault_orders import Kill
 
 # In the order of a life, so that one life can be struck several times.
 LAUNCH = ("create_node_claims", "launch_instance", "await_joined")

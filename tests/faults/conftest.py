@@ -6,10 +6,10 @@ import pytest
 import pytest_asyncio
 
 from dovetail.cli.demo.temporal_server import TemporalServer
-from testing.stage.running import SideBySide, asked_for, own_stage, shared_stage
 from tests.faults.catalogue import LIVES
 from tests.faults.lives import Lived, live
 from tests.system.servers import temporal_server
+from worlds.stage.running import SideBySide, asked_for, own_stage, shared_stage
 
 __all__ = ["temporal_server"]
 

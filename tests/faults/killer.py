@@ -26,7 +26,7 @@ from temporalio.worker import (
 
 from dovetail.model.nodes import NodeClaim
 from dovetail.ports.cloud import ClassNotReady, Cloud, Instance, LaunchRefused, NoCapacity, Prepared
-from testing.fault_orders import Kill, Orders
+from worlds.fault_orders import Kill, Orders
 
 GATHER_SECONDS = 4.0
 DURING_SECONDS = 1.0

@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 from temporalio.service import RPCError, RPCStatusCode
 
 from dovetail.model import names
-from testing.fault_orders import Kill, Struck
-from testing.stage.stage import Stage, has_condition
 from tests.system.histories import next_task_after, replay_all
+from worlds.fault_orders import Kill, Struck
+from worlds.stage.stage import Stage, has_condition
 
 STOP_SECONDS = 3.0  # how long a pod takes to end: a drain can be struck in its middle
 

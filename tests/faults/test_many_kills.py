@@ -9,10 +9,10 @@ import asyncio
 import pytest
 
 from dovetail.cli.demo.temporal_server import TemporalServer
-from testing.fault_orders import Kill
-from testing.stage.running import shared_stage
-from testing.stage.stage import Stage
 from tests.faults.lives import Restarter
+from worlds.fault_orders import Kill
+from worlds.stage.running import shared_stage
+from worlds.stage.stage import Stage
 
 pytestmark = pytest.mark.temporal
 

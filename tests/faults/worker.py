@@ -18,8 +18,8 @@ from dovetail.settings.settings import Settings
 from dovetail.wiring import world as wiring
 from dovetail.wiring.world import World
 from dovetail.worker.sandbox import OURS
-from testing.fault_orders import VARIABLE, Orders
 from tests.faults.killer import Faults, Killer, KillingCloud, install
+from worlds.fault_orders import VARIABLE, Orders
 
 ROOMS = ("adapters", "settings", "connection", "wiring", "answers", "worker", "cli")
 
@@ -40,7 +40,7 @@ def main() -> None:
     def runner() -> SandboxedWorkflowRunner:
         return SandboxedWorkflowRunner(
             restrictions=SandboxRestrictions.default.with_passthrough_modules(
-                *OURS, "tests", "testing", *(f"dovetail.{room}" for room in ROOMS)
+                *OURS, "tests", "worlds", *(f"dovetail.{room}" for room in ROOMS)
             )
         )
 

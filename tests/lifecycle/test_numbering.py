@@ -11,7 +11,7 @@ from dovetail.model import names
 from dovetail.model.nodes import NodeClaim
 from dovetail.model.pools import NodePool
 from dovetail.model.values.resources import NODES
-from testing.disruption_worlds import a_pair, a_pool
+from worlds.disruption import a_pair, a_pool
 
 POOL = a_pool(replicas=2, limits={NODES: 3})
 

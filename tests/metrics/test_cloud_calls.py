@@ -10,9 +10,9 @@ from dovetail.ports.cloud import ClassNotReady, LaunchRefused, NoCapacity
 from dovetail.ports.failures import Throttled
 from dovetail.telemetry.metrics.karpenters import catalogue as meters
 from dovetail.telemetry.metrics.karpenters.cloud_calls import MeasuredCloud
-from testing.fakes import FakeCloud, World
 from tests.lifecycle.objects import a_claim
 from tests.metrics.test_lifecycle import Meter
+from worlds.fakes import FakeCloud, World
 
 CLAIM: NodeClaim = a_claim()
 

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from dovetail.model.snapshot import Snapshot
 from dovetail.telemetry.metrics.karpenters.cluster_lines import ClusterLines
-from testing.disruption_worlds import a_pair, a_pod, a_pool, a_world
+from worlds.disruption import a_pair, a_pod, a_pool, a_world
 
 
 def values(lines: list[str]) -> dict[str, float]:

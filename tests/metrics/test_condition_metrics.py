@@ -15,8 +15,8 @@ from dovetail.telemetry.metrics.exposition import counted, left_out_samples
 from dovetail.telemetry.metrics.gauges import Sample
 from dovetail.telemetry.metrics.karpenters.condition_metrics import ConditionMetrics
 from dovetail.telemetry.metrics.scrape import MOST_SERIES, meter_provider
-from testing.fakes import on_duty
 from tests.metrics.text_format import read_page
+from worlds.fakes import on_duty
 
 CLASS = ("karpenter.k8s.aws", "EC2NodeClass")
 NOW = 1_767_225_700.0  # 2026-01-01T00:01:40Z

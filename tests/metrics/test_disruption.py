@@ -15,8 +15,8 @@ from dovetail.model.pools import Budget
 from dovetail.model.reasons.disruption_reasons import Invalidity
 from dovetail.telemetry.metrics.karpenters import catalogue as meters
 from dovetail.telemetry.metrics.karpenters import disruption as counting_disruption
-from testing.disruption_worlds import NOW, a_pair, a_pod, a_pool, a_world, condition
 from tests.metrics.test_lifecycle import Counted, Meter
+from worlds.disruption import NOW, a_pair, a_pod, a_pool, a_world, condition
 
 
 @pytest.fixture

@@ -17,9 +17,9 @@ from dovetail.ports.failures import NotSeenYet
 from dovetail.telemetry.metrics.duties import DISRUPTION, PROVISIONING, UPKEEP, Duties
 from dovetail.telemetry.metrics.karpenters.catalogue import GAUGE_LOOPS, GAUGES
 from dovetail.telemetry.metrics.karpenters.pod_times import PodTimes
-from testing.disruption_worlds import a_pair, a_pod, a_world
-from testing.fakes import a_scrape, on_duty
 from tests.worker.test_endpoints import Still
+from worlds.disruption import a_pair, a_pod, a_world
+from worlds.fakes import a_scrape, on_duty
 
 
 def counting() -> tuple[InMemoryMetricReader, Any]:

@@ -9,9 +9,9 @@ from dovetail.telemetry.metrics.duties import PROVISIONING, Duties
 from dovetail.telemetry.metrics.exposition import measured
 from dovetail.telemetry.metrics.instruments import OWN_PREFIX
 from dovetail.telemetry.metrics.ours.faults import HELP, MOST_NAMED, Faults
-from testing.disruption_worlds import a_pair, a_pod, a_world
-from testing.fakes import on_duty
 from tests.metrics.shown import shown
+from worlds.disruption import a_pair, a_pod, a_world
+from worlds.fakes import on_duty
 
 
 def lines_of(faults: Faults, snapshot: Snapshot, duties: Duties | None = None) -> list[str]:

@@ -8,10 +8,10 @@ from dovetail.disruption.settings import DisruptionSettings
 from dovetail.model.snapshot import Snapshot
 from dovetail.telemetry.metrics.duties import UPKEEP, Duties
 from dovetail.telemetry.metrics.ours.last_day import MOST_NAMESPACES, LastDay, PoolDay
-from testing.disruption_worlds import CLASS, a_pair, a_pod, a_pool, a_world
-from testing.fakes import a_scrape, on_duty
 from tests.metrics.test_duties import counting
 from tests.worker.test_endpoints import Still
+from worlds.disruption import CLASS, a_pair, a_pod, a_pool, a_world
+from worlds.fakes import a_scrape, on_duty
 
 POOL: Final = "a"
 

@@ -18,10 +18,10 @@ from dovetail.ports.objects import Eviction
 from dovetail.telemetry.metrics.karpenters import catalogue as meters
 from dovetail.telemetry.metrics.karpenters.lifecycle import claim_created, ordered
 from dovetail.telemetry.metrics.summaries import Summaries
-from testing.fakes import FakeCloud, FakeNotices, World
 from tests.activities import test_departing, test_draining, test_gated_orders, test_joining, test_launching
 from tests.activities.lives import Killed
 from tests.lifecycle.objects import a_claim, a_joined_claim, a_joined_node, a_node, a_pod, is_now
+from worlds.fakes import FakeCloud, FakeNotices, World
 
 Counted = tuple[str, float, dict[str, object]]
 

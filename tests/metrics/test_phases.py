@@ -9,9 +9,9 @@ from dovetail.model.nodes import Condition, NodeClaim
 from dovetail.model.snapshot import Snapshot
 from dovetail.telemetry.metrics.ours import phases
 from dovetail.telemetry.metrics.ours.phases import PhaseTimes, phase_of, phase_samples
-from testing.fakes import on_duty
 from tests.lifecycle.objects import a_claim, a_pool
 from tests.metrics.test_lifecycle import Meter
+from worlds.fakes import on_duty
 
 
 def claim_with(*conditions: str, deleting: float | None = None) -> NodeClaim:

@@ -8,8 +8,8 @@ import pytest
 from dovetail.model.pods import Pod
 from dovetail.telemetry.metrics.karpenters import pod_times
 from dovetail.telemetry.metrics.karpenters.pod_times import PodTimes
-from testing.disruption_worlds import a_pod
-from testing.fakes import on_duty
+from worlds.disruption import a_pod
+from worlds.fakes import on_duty
 
 CREATED = 1000.0
 

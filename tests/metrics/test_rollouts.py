@@ -10,10 +10,10 @@ from dovetail.model.own.rollouts import Intent, NodesGate, Rollout, RolloutState
 from dovetail.telemetry.metrics.exposition import measured
 from dovetail.telemetry.metrics.ours import rollouts as meters
 from dovetail.telemetry.metrics.ours.rollouts import HELP, rollout_samples
-from testing.disruption_worlds import NOW, a_pair, a_pool, a_world
-from testing.time_rules import with_rules
 from tests.activities.test_time_rules import NOON, Refusing
 from tests.metrics.test_lifecycle import Meter
+from worlds.disruption import NOW, a_pair, a_pool, a_world
+from worlds.time_rules import with_rules
 
 STALLED = Condition(type="Stalled", status="True", reason="GateFails", changed=0.0)
 

@@ -7,8 +7,8 @@ from dovetail.model.own.policies import Freeze, Opening, Policy, PolicyStatus
 from dovetail.model.own.rates import Rate
 from dovetail.telemetry.metrics.exposition import measured
 from dovetail.telemetry.metrics.ours.time_rules import HELP, time_rule_samples
-from testing.disruption_worlds import HOUR, NOW, a_pool, a_world
-from testing.time_rules import with_rules
+from worlds.disruption import HOUR, NOW, a_pool, a_world
+from worlds.time_rules import with_rules
 
 
 def lines(*rules: Policy | Freeze) -> set[str]:

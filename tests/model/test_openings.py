@@ -9,7 +9,7 @@ import pytest
 
 from dovetail.model.own.openings import Dates, Timetable, Window, next_change, offset, wall_clock
 from dovetail.model.own.policies import Policy, next_opening
-from testing.time_rules import ZONES, a_moment, a_window
+from worlds.time_rules import ZONES, a_moment, a_window
 
 BERLIN = ZoneInfo("Europe/Berlin")
 HOUR = 3600

@@ -11,7 +11,7 @@ from dovetail.model.nodes import NodeClaim
 from dovetail.model.objects.pairing import Pairing
 from dovetail.model.values.resources import NODES
 from dovetail.placement.facts.cluster_nodes import cluster_nodes
-from testing.disruption_worlds import NOW, Pair, a_pair, a_world
+from worlds.disruption import NOW, Pair, a_pair, a_world
 
 
 def a_double(pair: Pair, **changes: object) -> NodeClaim:

@@ -18,7 +18,7 @@ from dovetail.model.snapshot import Snapshot
 from dovetail.model.values.time import parse_time
 from dovetail.notices.decisions import pod_notice
 from dovetail.notices.pods import protection_notice
-from testing.disruption_worlds import NOW, a_pair, a_pod, a_pool, a_world
+from worlds.disruption import NOW, a_pair, a_pod, a_pool, a_world
 
 SETTINGS = DisruptionSettings()
 # NOW is a Tuesday, 22:13:20 in UTC and 23:13:20 in Berlin.

@@ -16,8 +16,8 @@ from dovetail.model.own.openings import Window, offset, wall_clock
 from testbed.plane.binaries import built_alone
 from testbed.plane.building import WINDOWS
 from testbed.plane.unavailable import TestbedUnavailable
-from testing.time_rules import ZONES, a_moment, a_window
 from tests.unavailable import no_control_plane
+from worlds.time_rules import ZONES, a_moment, a_window
 
 DAY = 86_400
 FIRST, LAST = 1_577_836_800, 2_082_758_400  # 2020 to 2035

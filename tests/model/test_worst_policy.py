@@ -16,9 +16,9 @@ from dovetail.api.own.disruption_policy import MOST_WINDOWS
 from dovetail.model.own.pod_windows import LONGEST, opens_at
 from dovetail.model.own.policies import Policy, next_opening
 from dovetail.model.values.json import Json
-from testing.disruption_worlds import NOW, a_pool, a_world
-from testing.time_rules import REASONS
 from tests.properties.counted_lines import within_lines
+from worlds.disruption import NOW, a_pool, a_world
+from worlds.time_rules import REASONS
 
 DAYS: Final = [date(2024, 1, 1) + timedelta(days=number) for number in range(366)]  # a leap year
 YEARS: Final = {"past": "2020-", "coming": "2024-", "yearly": ""}  # it is November 2023

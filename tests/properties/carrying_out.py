@@ -12,7 +12,7 @@ from dovetail.model import names
 from dovetail.model.pods import Pod
 from dovetail.model.snapshot import Snapshot
 from dovetail.model.values.resources import fits, subtract
-from testing.disruption_worlds import TYPES, a_pair
+from worlds.disruption import TYPES, a_pair
 
 _numbers: Final = count(1)
 

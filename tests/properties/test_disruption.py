@@ -18,9 +18,9 @@ from dovetail.model import names
 from dovetail.model.pods import Pod
 from dovetail.model.pools import Budget
 from dovetail.model.snapshot import Snapshot
-from testing.disruption_worlds import NOW, TYPES, Pair, a_pair, a_pdb, a_pod, a_pool, a_world, condition
 from tests.disruption.second_look import revalidate
 from tests.properties.carrying_out import carry_out
+from worlds.disruption import NOW, TYPES, Pair, a_pair, a_pdb, a_pod, a_pool, a_world, condition
 
 BUDGETS = st.lists(
     st.builds(

@@ -29,8 +29,8 @@ from dovetail.settings.settings import Settings
 from dovetail.telemetry.metrics.karpenters.pod_times import PodTimes
 from dovetail.wiring.world import open_world
 from dovetail.worker.steps import Step, Wiring
-from testing.fakes import on_duty
 from tests.properties.forging import CLUSTER, POOLS, STATES, Cluster, fill, forged, given_of
+from worlds.fakes import on_duty
 
 pytestmark = pytest.mark.slow
 

@@ -31,12 +31,12 @@ from dovetail.model import names
 from dovetail.model.nodes import Condition
 from dovetail.model.pools import Budget, NodePool
 from dovetail.model.snapshot import Snapshot
-from testing.disruption_worlds import NOW, a_pair, a_pod, a_pool, condition
 from tests.properties.marks.clockwork import Gates, Loop
 from tests.properties.marks.counting import excess, excused, tainted
 from tests.properties.marks.lagging import KINDS, Cluster
 from tests.properties.marks.temporal import Execution, SmallTemporal, in_place_of_temporal
 from tests.properties.marks.worker import CLUSTER, Worker
+from worlds.disruption import NOW, a_pair, a_pod, a_pool, condition
 
 NODES = 6
 PICK = st.integers(0, 7)

@@ -17,7 +17,7 @@ from dovetail.model.pools import Budget, NodePool
 from dovetail.model.snapshot import Snapshot
 from dovetail.placement.provisioning_plan import TOO_LARGE, plan_provisioning
 from dovetail.placement.settings import PlacementSettings
-from testing.disruption_worlds import Pair, a_pair, a_pod, a_pool, a_world
+from worlds.disruption import Pair, a_pair, a_pod, a_pool, a_world
 
 pytestmark = pytest.mark.slow
 

@@ -26,10 +26,10 @@ from dovetail.model.nodes import NodeClaim
 from dovetail.model.pools import NodePool
 from dovetail.model.snapshot import Snapshot
 from dovetail.model.values.resources import NODES
-from testing.disruption_worlds import NOW, a_pair, a_pool, a_world, condition
-from testing.fakes import FakeClaims, FakeNotices, World, create_ties
 from tests.activities.test_gated_orders import OnePool
 from tests.lifecycle.test_numbering import numbered
+from worlds.disruption import NOW, a_pair, a_pool, a_world, condition
+from worlds.fakes import FakeClaims, FakeNotices, World, create_ties
 
 
 @dataclass

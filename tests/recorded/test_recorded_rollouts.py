@@ -10,8 +10,8 @@ from dovetail.adapters.kubernetes_json.parsing.rollouts import parse_rollout
 from dovetail.api.own.node_rollout import NodeRollout
 from dovetail.model.own.rollouts import RolloutState
 from dovetail.model.values.json import Json
-from testing.kept_rollouts import whole
 from tests.recorded.rollouts.record import FOLDER, left
+from worlds.kept_rollouts import whole
 
 RECORDED: dict[str, dict[str, Json]] = {file.stem: json.loads(file.read_text()) for file in FOLDER.glob("*.json")}
 EACH = [(version, state) for version, objects in sorted(RECORDED.items()) for state in objects]

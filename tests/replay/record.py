@@ -24,13 +24,13 @@ from temporalio.client import Client
 from dovetail.messages.workflow_ids import node_owner_id
 from dovetail.model import names
 from dovetail.workflows.converter import DATA_CONVERTER
-from testing.stage.running import own_stage
-from testing.stage.stage import Stage
 from tests.faults.catalogue import LIVES
 from tests.faults.lives import live
 from tests.replay.recorded import HISTORIES, anonymous
 from tests.system.conftest import a_disruption_that_waits, a_settled_node
 from tests.system.histories import executions
+from worlds.stage.running import own_stage
+from worlds.stage.stage import Stage
 
 # The tests whose workflows and steps are the product's; of those in which every step fails in every way, one way.
 BRANCHES = (

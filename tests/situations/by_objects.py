@@ -7,11 +7,11 @@ from typing import Any, Final
 from dovetail.model import names
 from dovetail.model.values.json import Json
 from testbed.up import NODE_CLASS
-from testing.cluster.objects import BUDGETS, no_eviction, node_pool
 from tests.situations.happenings import beside, paused
 from tests.situations.on_servers import WELL, OnServers
 from tests.situations.scene import JUST_NOW, Asks
 from tests.situations.table import CHECK, MOVES, NEEDS, NO_REASON, NOTHING, ON_ITS_WAY
+from worlds.cluster.objects import BUDGETS, no_eviction, node_pool
 
 POOLS: Final = "/apis/karpenter.sh/v1/nodepools"
 PODS: Final = "/api/v1/namespaces/default/pods"

@@ -10,10 +10,10 @@ from dovetail.model import names
 from dovetail.model.values.json import Json
 from dovetail.model.values.time import format_time
 from testbed.faults import Fault
-from testing.cluster.ground import Ground
-from testing.cluster.objects import has_condition, no_eviction, node_pool
 from tests.cluster.test_sick_surroundings import Hurt
 from tests.situations.scene import Asks, answered, dated
+from worlds.cluster.ground import Ground
+from worlds.cluster.objects import has_condition, no_eviction, node_pool
 
 Happens = Callable[[Ground, Hurt], AbstractAsyncContextManager[None]]
 SECONDS = 60.0  # until something comes about, of which a machine that is not crowded takes a few

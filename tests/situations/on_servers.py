@@ -7,7 +7,6 @@ exit code. tests/cluster/test_situations.py plays them.
 from dataclasses import dataclass
 
 from dovetail.model.values.json import Json
-from testing.cluster.objects import node_pool
 from tests.situations.happenings import (
     Happens,
     api_server_answers_503,
@@ -28,6 +27,7 @@ from tests.situations.happenings import (
 )
 from tests.situations.scene import Asks
 from tests.situations.table import CHECK, FORCEFUL, NEEDS, NOTHING
+from worlds.cluster.objects import node_pool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,8 +5,8 @@ from collections.abc import AsyncIterator
 import pytest
 import pytest_asyncio
 
-from testing.cluster.ground import Ground
 from tests.grounds import all_servers, ground
+from worlds.cluster.ground import Ground
 
 __all__ = ["ground"]
 

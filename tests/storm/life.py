@@ -5,10 +5,10 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Final
 
-from testing.cluster.ground import Ground
 from tests.cluster.days.day import POOLS, Day, Event
 from tests.cluster.days.evening import evening
 from tests.storm.records import Records, Verdict
+from worlds.cluster.ground import Ground
 
 BUDGET: Final = 2  # nodes of each pool at once
 LONGEST_PAUSE: Final = 8.0

@@ -14,10 +14,10 @@ from datetime import datetime
 from dovetail.model import names
 from dovetail.model.values.json import Json
 from testbed.plane import AuditEntry
-from testing.cluster.ground import Ground
-from testing.cluster.objects import owner_of
-from testing.cluster.timeline import has_true
 from tests.cluster.days.looks import looked_at
+from worlds.cluster.ground import Ground
+from worlds.cluster.objects import owner_of
+from worlds.cluster.timeline import has_true
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,7 +12,7 @@ from aiohttp import web
 
 from dovetail.model.values.json import Json
 from testbed.faults.certificates import Authority
-from testing.cluster.ground import Ground
+from worlds.cluster.ground import Ground
 
 CONFIGURATIONS: Final = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations"
 NAME: Final = "slow.example.com"

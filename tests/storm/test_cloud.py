@@ -6,8 +6,8 @@ from typing import Final
 import pytest
 
 from dovetail.model.values.json import Json
-from testing.cluster.ground import Ground
 from tests.storm.life import storm
+from worlds.cluster.ground import Ground
 
 pytestmark = [pytest.mark.cluster, pytest.mark.soak]
 

@@ -11,8 +11,8 @@ from typing import Final
 
 import pytest
 
-from testing.cluster.ground import Ground
 from tests.storm.life import storm
+from worlds.cluster.ground import Ground
 
 pytestmark = [pytest.mark.cluster, pytest.mark.soak]
 

@@ -8,11 +8,11 @@ import pytest
 
 from dovetail.model import names
 from dovetail.model.values.json import Json
-from testing.cluster.ground import Ground
-from testing.cluster.objects import deployment, node_pool
-from testing.cluster.timeline import has_true
-from testing.cluster.trouble import PODS, unplaceable
-from testing.stage.running import own_stage
+from worlds.cluster.ground import Ground
+from worlds.cluster.objects import deployment, node_pool
+from worlds.cluster.timeline import has_true
+from worlds.cluster.trouble import PODS, unplaceable
+from worlds.stage.running import own_stage
 
 pytestmark = pytest.mark.soak
 

@@ -10,10 +10,10 @@ from typing import Final
 import pytest
 
 from testbed.faults import Fault
-from testing.cluster.ground import Ground
 from tests.cluster.days.proxies import proxies_before
 from tests.storm.life import storm
 from tests.storm.slow_webhook import slow_webhook
+from worlds.cluster.ground import Ground
 
 pytestmark = [pytest.mark.cluster, pytest.mark.soak]
 

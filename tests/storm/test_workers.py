@@ -7,8 +7,8 @@ from typing import Final
 import pytest
 
 from testbed.faults import jumping, paused, set_clock
-from testing.cluster.ground import Ground
 from tests.storm.life import storm
+from worlds.cluster.ground import Ground
 
 pytestmark = [pytest.mark.cluster, pytest.mark.soak]
 

@@ -8,9 +8,9 @@ import pytest_asyncio
 from dovetail.cli.demo.temporal_server import TemporalServer
 from dovetail.model import names
 from dovetail.model.values.json import Json
-from testing.stage.running import SideBySide, shared_stage
-from testing.stage.stage import Stage, has_condition, node_pool
 from tests.system.servers import temporal_server
+from worlds.stage.running import SideBySide, shared_stage
+from worlds.stage.stage import Stage, has_condition, node_pool
 
 __all__ = ["temporal_server"]
 

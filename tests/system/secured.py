@@ -13,8 +13,8 @@ from temporalio.client import Client
 
 from testbed.faults.certificates import Authority, Pair
 from testbed.faults.tls_proxy import TlsProxy
-from testing.stage.stage import Stage
 from tests.system.histories import executions
+from worlds.stage.stage import Stage
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -21,10 +21,10 @@ from dovetail.ports.failures import Failure
 from testbed.plane.unavailable import TestbedUnavailable
 from testbed.prometheus import find_program
 from testbed.prometheus.server import scraping
-from testing.stage.stage import Stage, has_condition, node_class, node_pool
 from tests.system.test_pauses import SMALL, shown
 from tests.unavailable import no_prometheus
 from tests.waiting import until_answered
+from worlds.stage.stage import Stage, has_condition, node_class, node_pool
 
 pytestmark = pytest.mark.temporal
 

@@ -17,13 +17,13 @@ from temporalio.service import RPCError
 
 from dovetail.cli.demo.temporal_server import TemporalServer, free_ports
 from dovetail.messages.workflow_ids import caretaker_id, scheduler_id
-from testing.patience import CROWDED
-from testing.stage.running import shared_stage
-from testing.stage.stage import Stage, node_class, node_pool
 from tests.adapters.simulator.manifests import a_node, a_pdb, a_pod
 from tests.system.conftest import a_disruption_that_waits, a_settled_node
 from tests.system.test_metrics import scrape
 from tests.waiting import until_answered
+from worlds.patience import CROWDED
+from worlds.stage.running import shared_stage
+from worlds.stage.stage import Stage, node_class, node_pool
 
 pytestmark = pytest.mark.temporal
 

@@ -28,7 +28,7 @@ from dovetail.model.pods import Expression
 from dovetail.model.pools import Catalogue, InstanceType, Offering
 from dovetail.model.snapshot import Snapshot
 from dovetail.model.values.time import parse_time
-from testing.stage.stage import Stage, node_class, node_pool
+from worlds.stage.stage import Stage, node_class, node_pool
 
 pytestmark = [pytest.mark.temporal, pytest.mark.soak]
 

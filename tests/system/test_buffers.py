@@ -7,7 +7,7 @@ import pytest
 
 from dovetail.model import names
 from dovetail.model.values.json import Json
-from testing.stage.stage import Stage, has_condition
+from worlds.stage.stage import Stage, has_condition
 
 pytestmark = pytest.mark.temporal
 

@@ -25,8 +25,8 @@ from acceptance.adopt.states import read_states
 from dovetail.cli.demo.temporal_server import TemporalServer, stop_process
 from dovetail.model import names
 from testbed.simulated_world import SimulatedWorld
-from testing.loaded.processes import start_process
 from tests.recorded import MID_FLIGHT
+from worlds.loaded.processes import start_process
 
 GUIDE = Path(__file__).parents[2] / "docs/guides/from-karpenter.md"
 # At rest; and struck between the mark and the delete of a drifted node, its replacement under way.

@@ -7,7 +7,7 @@ import pytest
 from dovetail.adapters.kwok.instance_types import default_types
 from dovetail.model import names
 from dovetail.model.values.json import Json
-from testing.stage.stage import Stage, deployment, node_class, node_pool
+from worlds.stage.stage import Stage, deployment, node_class, node_pool
 
 pytestmark = pytest.mark.temporal
 PODS = 6

@@ -7,8 +7,8 @@ import pytest
 
 from dovetail.model import names
 from dovetail.model.values.json import Json
-from testing.stage.stage import Stage, deployment, node_class, node_pool
 from tests.system.test_pauses import said, shown
+from worlds.stage.stage import Stage, deployment, node_class, node_pool
 
 pytestmark = pytest.mark.temporal
 

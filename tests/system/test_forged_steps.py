@@ -65,8 +65,8 @@ from dovetail.model.nodes import NodeClassRef
 from dovetail.model.pools import ClaimTemplate, NodePool
 from dovetail.model.scheduling.taints import Taint
 from dovetail.model.values.json import Json
-from testing.stage.stage import Stage
 from tests.test_architecture import STEPS
+from worlds.stage.stage import Stage
 
 pytestmark = pytest.mark.temporal
 

@@ -15,11 +15,11 @@ import pytest
 from dovetail.cli.demo.temporal_server import free_ports
 from dovetail.model import names
 from dovetail.model.values.json import Json
-from testing.patience import CROWDED
-from testing.stage.stage import Stage, is_tainted, node_pool
 from tests.system.conftest import Disrupted
 from tests.system.histories import replay_all
 from tests.system.test_temporal_away import ask
+from worlds.patience import CROWDED
+from worlds.stage.stage import Stage, is_tainted, node_pool
 
 pytestmark = pytest.mark.temporal
 

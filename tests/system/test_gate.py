@@ -17,10 +17,10 @@ from temporalio.common import PinnedVersioningOverride, WorkerDeploymentVersion
 from dovetail.answers.doctor.stopping import STOPPING
 from dovetail.messages.workflow_ids import scheduler_id, task_queue
 from dovetail.messages.workflow_types import GATE
-from testing.stage.stage import Stage
 from tests.system.histories import replayer
 from tests.system.test_versions import Versions
 from tests.waiting import until_answered, until_version_is_known
+from worlds.stage.stage import Stage
 
 pytestmark = [pytest.mark.temporal, pytest.mark.soak]
 

@@ -4,7 +4,7 @@ import pytest
 
 from dovetail.model import names
 from dovetail.model.values.json import Json
-from testing.stage.stage import Stage, deployment, has_condition, node_class, node_pool
+from worlds.stage.stage import Stage, deployment, has_condition, node_class, node_pool
 
 pytestmark = pytest.mark.temporal
 

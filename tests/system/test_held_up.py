@@ -7,8 +7,8 @@ import pytest
 from dovetail.activities.disruption.superseded import HELD_UP_SECONDS
 from dovetail.messages.workflow_ids import scheduler_id
 from dovetail.messages.workflow_types import DISRUPT_NODES
-from testing.fault_orders import Kill
-from testing.stage.stage import Stage
+from worlds.fault_orders import Kill
+from worlds.stage.stage import Stage
 
 pytestmark = pytest.mark.temporal
 

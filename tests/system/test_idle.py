@@ -21,8 +21,8 @@ from dovetail.activities.orders import await_orders
 from dovetail.activities.provisioning import await_provisioning_plan
 from dovetail.activities.upkeep import keep_up
 from dovetail.messages.workflow_ids import caretaker_id, scheduler_id
-from testing.stage.idle_workers import LOADED_SECONDS, until
-from testing.stage.stage import Stage
+from worlds.stage.idle_workers import LOADED_SECONDS, until
+from worlds.stage.stage import Stage
 
 pytestmark = pytest.mark.temporal
 

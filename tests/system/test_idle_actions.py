@@ -11,9 +11,9 @@ from collections.abc import AsyncIterator
 import pytest
 import pytest_asyncio
 
-from testing.stage.running import own_stage
-from testing.stage.stage import Stage, node_pool
 from tests.system.test_at_rest import running, settled
+from worlds.stage.running import own_stage
+from worlds.stage.stage import Stage, node_pool
 
 pytestmark = pytest.mark.temporal
 

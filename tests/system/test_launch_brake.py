@@ -8,7 +8,7 @@ import pytest
 
 from dovetail.model import names
 from dovetail.rules.brake.unused_launches import stop_text
-from testing.stage.stage import Stage
+from worlds.stage.stage import Stage
 
 pytestmark = pytest.mark.temporal
 

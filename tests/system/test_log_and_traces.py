@@ -20,11 +20,11 @@ from dovetail.cli.demo.temporal_server import TemporalServer
 from dovetail.messages.workflow_ids import claim_owner_id
 from dovetail.model import names
 from testbed.collector import Collector, ReceivedSpan
-from testing.stage.running import shared_stage
-from testing.stage.stage import Stage, node_pool
 from tests.log.patterns import PATTERNS, found_in
 from tests.system.histories import executions, replay_all
 from tests.system.servers import temporal_server
+from worlds.stage.running import shared_stage
+from worlds.stage.stage import Stage, node_pool
 
 __all__ = ["temporal_server"]
 

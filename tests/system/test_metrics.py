@@ -7,8 +7,8 @@ from functools import partial
 import pytest
 
 from dovetail.cli.demo.temporal_server import free_ports
-from testing.stage.stage import Stage
 from tests.waiting import until_answered
+from worlds.stage.stage import Stage
 
 pytestmark = pytest.mark.temporal
 

@@ -18,10 +18,10 @@ from dovetail.messages.workflow_ids import scheduler_id
 from dovetail.model import names
 from dovetail.model.values.json import Json
 from dovetail.model.values.time import parse_time
-from testing.patience import CROWDED
-from testing.stage.running import own_stage
-from testing.stage.stage import Stage, deployment, is_tainted, node_class, node_pool
 from tests.waiting import until_answered
+from worlds.patience import CROWDED
+from worlds.stage.running import own_stage
+from worlds.stage.stage import Stage, deployment, is_tainted, node_class, node_pool
 
 pytestmark = pytest.mark.temporal
 

@@ -7,7 +7,7 @@ import pytest
 
 from dovetail.model import names
 from dovetail.model.values.json import Json
-from testing.stage.stage import Stage, deployment, node_class, node_pool
+from worlds.stage.stage import Stage, deployment, node_class, node_pool
 
 pytestmark = [pytest.mark.temporal, pytest.mark.soak]  # its nodes grow old by the clock: minutes a case
 

@@ -13,11 +13,11 @@ from typing import Final
 import pytest
 
 from dovetail.model.values.json import Json
-from testing.stage.running import own_stage
-from testing.stage.stage import Stage, node_class, node_pool
 from tests.system.test_pauses import SMALL, shown
 from tests.system.test_rollouts import NODES, POLICY
 from tests.system.test_temporal_away import started_again
+from worlds.stage.running import own_stage
+from worlds.stage.stage import Stage, node_class, node_pool
 
 pytestmark = [pytest.mark.temporal, pytest.mark.soak]
 

@@ -13,8 +13,8 @@ from dovetail.disruption.upkeep.roll_out import NODES_UP_TO_DATE as UP_TO_DATE
 from dovetail.model import names
 from dovetail.model.values.json import Json
 from dovetail.model.values.time import parse_time
-from testing.stage.stage import Stage, deployment, has_condition, node_class, node_pool
 from tests.system.test_pauses import SMALL, shown
+from worlds.stage.stage import Stage, deployment, has_condition, node_class, node_pool
 
 pytestmark = pytest.mark.temporal
 

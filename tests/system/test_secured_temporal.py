@@ -27,11 +27,11 @@ from dovetail.model.values.json import Json
 from dovetail.settings.settings import read_settings
 from dovetail.worker.absence.connecting import until_connected
 from testbed.faults.certificates import Authority
-from testing.stage.running import shared_stage
-from testing.stage.stage import Stage, has_condition, node_pool
 from tests.system.histories import executions, histories, replayer
 from tests.system.secured import Secured, found_in, kept_by_the_server, names_of_pods
 from tests.waiting import until
+from worlds.stage.running import shared_stage
+from worlds.stage.stage import Stage, has_condition, node_pool
 
 pytestmark = pytest.mark.temporal
 

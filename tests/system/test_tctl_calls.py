@@ -28,9 +28,9 @@ from temporalio.api.workflowservice.v1 import (
 from dovetail.messages.workflow_ids import caretaker_id, claim_owner_id, scheduler_id
 from dovetail.model import names
 from dovetail.model.values.json import Json
-from testing.stage.stage import Stage
 from tests.system.conftest import Disrupted
 from tests.waiting import until_answered
+from worlds.stage.stage import Stage
 
 pytestmark = pytest.mark.temporal
 

@@ -19,8 +19,8 @@ import pytest_asyncio
 from dovetail.cli.demo.temporal_server import free_ports, start_temporal
 from dovetail.messages.workflow_ids import claim_owner_id
 from dovetail.model.values.json import Json
-from testing.stage.running import own_stage
-from testing.stage.stage import Stage
+from worlds.stage.running import own_stage
+from worlds.stage.stage import Stage
 
 pytestmark = pytest.mark.temporal
 

@@ -8,8 +8,8 @@ import pytest
 from dovetail.model import names
 from dovetail.model.values.json import Json
 from dovetail.model.values.time import format_time, parse_time
-from testing.stage.stage import Stage, has_condition
 from tests.system.test_pauses import annotate, node_that_drains_first, shown
+from worlds.stage.stage import Stage, has_condition
 
 pytestmark = pytest.mark.temporal
 

@@ -28,10 +28,10 @@ from dovetail.messages.workflow_ids import (
 )
 from dovetail.messages.workflow_types import DISRUPT_NODES, SCHEDULER, TERMINATE_NODE
 from dovetail.model.values.json import Json
-from testing.stage.running import shared_stage
-from testing.stage.stage import Stage
 from tests.system.histories import executions, histories, replay_all
 from tests.waiting import until_answered
+from worlds.stage.running import shared_stage
+from worlds.stage.stage import Stage
 
 pytestmark = pytest.mark.temporal
 

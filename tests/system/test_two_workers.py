@@ -12,8 +12,8 @@ import pytest
 
 from dovetail.model import names
 from dovetail.model.values.json import Json
-from testing.stage.stage import Stage
 from tests.system.histories import replay_all
+from worlds.stage.stage import Stage
 
 pytestmark = pytest.mark.temporal
 

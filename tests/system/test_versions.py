@@ -20,9 +20,9 @@ from temporalio.service import RPCError
 
 from dovetail.messages.workflow_ids import caretaker_id, claim_owner_id, scheduler_id
 from dovetail.worker.versions import times_due
-from testing.stage.stage import Stage
 from tests.system.histories import replay_all
 from tests.waiting import until_answered, until_version_is_known
+from worlds.stage.stage import Stage
 
 pytestmark = pytest.mark.temporal
 

@@ -6,8 +6,8 @@ import signal
 import pytest
 
 from dovetail.messages.workflow_ids import caretaker_id, scheduler_id
-from testing.stage.idle_workers import LOADED_SECONDS, held_by, idle_pair, start, until
-from testing.stage.stage import Stage, deployment
+from worlds.stage.idle_workers import LOADED_SECONDS, held_by, idle_pair, start, until
+from worlds.stage.stage import Stage, deployment
 
 pytestmark = pytest.mark.temporal
 

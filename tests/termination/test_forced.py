@@ -13,8 +13,8 @@ from dovetail.termination.evictions import SYSTEM_PRIORITY, plan_evictions
 from dovetail.termination.forced import deadline_of_hooks, deadline_of_volumes, forced_of, with_forced
 from dovetail.termination.held import Forced, held_text
 from dovetail.termination.ladder import DrainHold, forced_deadline, forced_through
-from testing.holds import held
 from tests.lifecycle.objects import a_claim, a_pod
+from worlds.holds import held
 
 NOW = 1_700_000_000.0
 PDB, HOOK, VOLUMES = Blocker.PDB_BLOCKS, Blocker.HOOK_WAITS, Blocker.VOLUMES_ATTACHED

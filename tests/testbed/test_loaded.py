@@ -11,8 +11,8 @@ import pytest
 
 from dovetail.wiring.world import SIMULATED_PLAYER
 from testbed.simulated_world import SimulatedWorld
-from testing.loaded.processes import Copied, Server, is_loaded, run_command, start_process
-from testing.stage.stage import FAST
+from worlds.loaded.processes import Copied, Server, is_loaded, run_command, start_process
+from worlds.stage.stage import FAST
 
 DOVETAIL = [sys.executable, "-m", "dovetail.cli.main"]
 

@@ -6,12 +6,12 @@ import pytest
 import pytest_asyncio
 
 from dovetail.cli.demo.temporal_server import TemporalServer
-from testing.stage.running import SideBySide, asked_for, shared_stage
-from testing.stage.stage import Stage
 from tests.system.servers import temporal_server
 from tests.upgrade.play import Played, play, table
 from tests.upgrade.plays import PLAYS
 from tests.upgrade.simulated import SimulatedFlight
+from worlds.stage.running import SideBySide, asked_for, shared_stage
+from worlds.stage.stage import Stage
 
 __all__ = ["temporal_server"]
 

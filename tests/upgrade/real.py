@@ -13,8 +13,6 @@ from temporalio.client import Client
 from dovetail.model import names
 from dovetail.model.values.json import Json
 from testbed.up import CLUSTER
-from testing.cluster.ground import Ground
-from testing.cluster.objects import has_condition, is_tainted, node_pool
 from tests.cluster.system.scenes import NEVER, boot
 from tests.upgrade.crews import Crews
 from tests.upgrade.flight import ENDED_SECONDS, REACHED_SECONDS, Flight
@@ -28,6 +26,8 @@ from tests.upgrade.scenes import (
     TERMINATING,
     WAITING,
 )
+from worlds.cluster.ground import Ground
+from worlds.cluster.objects import has_condition, is_tainted, node_pool
 
 REAL_SCENES: Final = (JOINING, LAUNCHING, DRAINING, TERMINATING, WAITING, DRAINED_FIRST)
 SETTLED: Final = (*(scene.pool for scene in REAL_SCENES if scene.settled), HELD)

@@ -11,7 +11,7 @@ from typing import Final, Literal
 from dovetail.messages.workflow_ids import claim_owner_id, node_owner_id
 from dovetail.model import names
 from dovetail.model.values.json import Json
-from testing.stage.stage import Stage, has_condition, node_pool
+from worlds.stage.stage import Stage, has_condition, node_pool
 
 Owner = Literal["claim", "disruption", "node"]
 

@@ -6,7 +6,6 @@ from temporalio.client import Client
 
 from dovetail.model import names
 from dovetail.model.values.json import Json
-from testing.stage.stage import Stage, has_condition, node_class
 from tests.upgrade.crews import Crews
 from tests.upgrade.flight import ENDED_SECONDS, REACHED_SECONDS, Flight
 from tests.upgrade.scenes import (
@@ -45,6 +44,7 @@ from tests.upgrade.scenes import (
     pod,
     pool,
 )
+from worlds.stage.stage import Stage, has_condition, node_class
 
 ALWAYS: Final = 10**6  # more often than any step is tried
 OTHERS: Final = "example.com/keeps"

@@ -13,13 +13,13 @@ from typing import Final
 import pytest
 from temporalio.api.enums.v1 import EventType
 
-from testing.stage.stage import Stage
 from tests.system.histories import histories
 from tests.system.test_two_workers import BUDGET, DEPLOYMENTS, most_disrupted_at_once, twice_claimed
 from tests.upgrade.crews import Crews, Version
 from tests.upgrade.play import KEPT, OLD, Played, account, versions
 from tests.upgrade.previous import installed, named
 from tests.upgrade.simulated import SimulatedFlight
+from worlds.stage.stage import Stage
 
 pytestmark = [pytest.mark.temporal, pytest.mark.soak]
 

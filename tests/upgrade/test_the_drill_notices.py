@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from testing.stage.stage import Stage
 from tests.upgrade.crews import Version, all_at_once
 from tests.upgrade.play import OLD, changes, versions
 from tests.upgrade.previous import installed, named
 from tests.upgrade.scenes import DETACHING, DRAINING, JOINING, TAINTING, TERMINATING
 from tests.upgrade.simulated import SimulatedFlight
+from worlds.stage.stage import Stage
 
 pytestmark = [pytest.mark.temporal, pytest.mark.soak]
 

@@ -22,9 +22,9 @@ from dovetail.telemetry.metrics.karpenters import disruption as counting_disrupt
 from dovetail.worker.endpoints import Answers
 from dovetail.worker.http_server import Endpoint
 from dovetail.worker.self_watch import SelfWatch
-from testing.disruption_worlds import CLASS, NOW, TYPES, a_pair, a_pod, a_pool, a_world, condition
-from testing.fakes import a_scrape
 from tests.worker.test_self_watch import Poller, Server
+from worlds.disruption import CLASS, NOW, TYPES, a_pair, a_pod, a_pool, a_world, condition
+from worlds.fakes import a_scrape
 
 
 class Still:

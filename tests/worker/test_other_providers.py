@@ -14,8 +14,6 @@ from dovetail.model.snapshot import Snapshot
 from dovetail.settings.settings import read_settings
 from dovetail.telemetry.metrics.karpenters.pod_times import PodTimes
 from dovetail.worker.steps import Wiring
-from testing import fakes
-from testing.fakes import on_duty
 from tests.activities.test_claim_conditions import JudgingClass
 from tests.activities.test_upkeep import SUPPORTED, Pools
 from tests.lifecycle.objects import (
@@ -27,6 +25,8 @@ from tests.lifecycle.objects import (
     is_now,
 )
 from tests.metrics.shown import shown
+from worlds import fakes
+from worlds.fakes import on_duty
 
 NOW = 100_000.0
 OTHER = NodeClassRef(group="karpenter.other.example", kind="OtherNodeClass", name="default")

@@ -18,8 +18,8 @@ from dovetail.telemetry.traces.spans import Span
 from dovetail.worker.otlp import observing
 from dovetail.worker.otlp.observing import Observed, observed_by
 from testbed.collector import Collector
-from testing.disruption_worlds import a_pair, a_pod, a_pool, a_world
-from testing.fakes import a_scrape
+from worlds.disruption import a_pair, a_pod, a_pool, a_world
+from worlds.fakes import a_scrape
 
 ENDPOINT = "OTEL_EXPORTER_OTLP_ENDPOINT"
 FIRST = SpanId(trace="ab" * 16, span="cd" * 8)

@@ -18,10 +18,10 @@ from dovetail.telemetry.metrics.karpenters.pod_times import PodTimes
 from dovetail.wiring.world import World, open_world
 from dovetail.worker.steps import Wiring
 from testbed.simulated_world import SimulatedWorld
-from testing.fakes import on_duty
 from tests.cli.test_explain_node import a_managed_node
 from tests.cli.worlds import a_ready_pool, a_world, settings_of
 from tests.waiting import until
+from worlds.fakes import on_duty
 
 Step = Callable[..., Awaitable[Any]]
 

@@ -20,7 +20,7 @@ from dovetail.telemetry.metrics.sources import Source
 from dovetail.worker.endpoints import Answers
 from dovetail.worker.http_server import Endpoint, Route
 from dovetail.worker.self_watch import SelfWatch
-from testing.fakes import a_scrape
+from worlds.fakes import a_scrape
 
 
 class Clock:

@@ -24,9 +24,9 @@ from dovetail.worker.self_watch import SelfWatch
 from dovetail.worker.singletons import Singletons
 from dovetail.worker.unanswered import Unanswered
 from testbed.simulated_world import SimulatedWorld
-from testing.fakes import on_duty
 from tests.system.test_temporal_away import ask
 from tests.waiting import until
+from worlds.fakes import on_duty
 
 LOOK_SECONDS = 0.1
 

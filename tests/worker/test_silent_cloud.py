@@ -22,11 +22,11 @@ from dovetail.ports.failures import Unreachable
 from dovetail.settings.providers import PROVIDERS
 from dovetail.wiring import patient_catalogues
 from dovetail.wiring.world import World
-from testing.fakes import unasked
 from tests.adapters.kube.fake_server import FakeServer, says
 from tests.waiting import until, until_answered
 from tests.worker.made_up_cloud import NODE_CLASS, MadeUpCloud
 from tests.worker.test_providers import opened
+from worlds.fakes import unasked
 
 CLAIMS = "/apis/karpenter.sh/v1/nodeclaims"
 POOLS = "/apis/karpenter.sh/v1/nodepools"

@@ -29,7 +29,9 @@ from dovetail.ports.failures import Unreachable
 from dovetail.ports.interruptions import Message
 from dovetail.worker.absence.departures import Departures, DepartureSteps
 from dovetail.worker.absence.stand_in import StandIn, Warnings
-from testing.fakes import (
+from tests.activities.test_departing import an_instance
+from tests.lifecycle.objects import a_joined_claim, a_joined_node, a_pod
+from worlds.fakes import (
     FakeClaims,
     FakeCloud,
     FakeLookups,
@@ -41,8 +43,6 @@ from testing.fakes import (
     drain_ports,
     unlimited,
 )
-from tests.activities.test_departing import an_instance
-from tests.lifecycle.objects import a_joined_claim, a_joined_node, a_pod
 
 INSTANCE = "i-1"  # of a_joined_claim
 VISIBLE_AGAIN = 0.3

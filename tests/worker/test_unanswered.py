@@ -23,8 +23,8 @@ from dovetail.model.snapshot import Snapshot
 from dovetail.ports.cloud import Catalogues
 from dovetail.ports.view import ClusterView
 from dovetail.worker.unanswered import LOOK_SECONDS, Subject, Unanswered, Wait, departures_in, pods_in
-from testing.fakes.descriptions import running_as
 from tests.lifecycle.objects import a_claim, a_joined_claim, a_joined_node, a_pod, is_now
+from worlds.fakes.descriptions import running_as
 
 SCHEDULER, CARETAKER = "c/scheduler", "c/caretaker"
 STEP = "await_provisioning_plan"

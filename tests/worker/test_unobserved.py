@@ -5,9 +5,9 @@ from opentelemetry.sdk.metrics.export import InMemoryMetricReader
 
 from dovetail.disruption.settings import DisruptionSettings
 from dovetail.model.snapshot import Snapshot
-from testing.fakes import a_scrape
 from tests.lifecycle.objects import a_joined_claim, a_joined_node, a_pod
 from tests.worker.test_endpoints import Still
+from worlds.fakes import a_scrape
 
 
 @pytest.mark.parametrize("observed", [True, False])

@@ -18,11 +18,11 @@ from dovetail.model.snapshot import Snapshot
 from dovetail.settings.settings import read_settings
 from dovetail.workflows.launch_node import LaunchNode
 from dovetail.workflows.terminate_node import TerminateNode
-from testing.disruption_worlds import a_type
 from tests.waiting import until, until_answered
 from tests.workflows.conftest import serving_on
 from tests.workflows.fake_steps import not_yet
 from tests.workflows.test_claim_owner import STEPS, willing
+from worlds.disruption import a_type
 
 pytestmark = pytest.mark.temporal
 

@@ -15,8 +15,8 @@ from dovetail.model.nodes import NodeClaim
 from dovetail.ports.interruptions import Interruptions as Queue
 from dovetail.ports.interruptions import Message
 from testbed.cloud.server import CloudServer
-from testing.aws_worlds import ClassStore, open_adapter
-from testing.interruption_scene import REBALANCE, SPOT, STATE, Scene, instance_id
+from worlds.aws import ClassStore, open_adapter
+from worlds.interruption_scene import REBALANCE, SPOT, STATE, Scene, instance_id
 
 pytestmark = pytest.mark.temporal
 

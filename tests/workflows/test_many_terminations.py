@@ -25,7 +25,10 @@ from dovetail.settings.settings import Settings
 from dovetail.worker.steps import steps_of
 from dovetail.worker.task_queues import queue_worker
 from dovetail.workflows.options import waiting
-from testing.fakes import (
+from tests.lifecycle.objects import a_joined_claim, a_joined_node, a_pod
+from tests.waiting import until_answered
+from tests.workflows.test_claim_owner import STEPS, willing
+from worlds.fakes import (
     FakeLookups,
     FakeNotices,
     FakePods,
@@ -34,9 +37,6 @@ from testing.fakes import (
     heartbeating,
     unlimited,
 )
-from tests.lifecycle.objects import a_joined_claim, a_joined_node, a_pod
-from tests.waiting import until_answered
-from tests.workflows.test_claim_owner import STEPS, willing
 
 pytestmark = pytest.mark.temporal
 

@@ -21,7 +21,9 @@ from dovetail.settings.settings import Settings
 from dovetail.worker.sandbox import runner
 from dovetail.worker.task_queues import queue_worker
 from dovetail.workflows.terminate_node import TerminateNode
-from testing.fakes import (
+from tests.lifecycle.objects import a_joined_claim, a_joined_node, a_pod
+from tests.workflows.test_claim_owner import CLAIM, STEPS, willing
+from worlds.fakes import (
     FakeNotices,
     FakePods,
     World,
@@ -29,8 +31,6 @@ from testing.fakes import (
     heartbeating,
     unlimited,
 )
-from tests.lifecycle.objects import a_joined_claim, a_joined_node, a_pod
-from tests.workflows.test_claim_owner import CLAIM, STEPS, willing
 
 pytestmark = pytest.mark.temporal
 

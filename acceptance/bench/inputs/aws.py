@@ -34,8 +34,8 @@ from dovetail.cli.demo.temporal_server import start_temporal
 from dovetail.model.values.json import Json
 from dovetail.ports.cloud import Instance, Prepared
 from testbed.cloud.server import CloudServer
-from testing.aws_worlds import ClassStore, Notices, a_claim, amd64, class_spec, on_demand, one_of, open_adapter
-from testing.interruption_scene import Scene
+from worlds.aws import ClassStore, Notices, a_claim, amd64, class_spec, on_demand, one_of, open_adapter
+from worlds.interruption_scene import Scene
 
 Line = dict[str, Any]
 

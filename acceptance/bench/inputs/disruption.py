@@ -35,9 +35,9 @@ from dovetail.model.pools import (
 )
 from dovetail.model.snapshot import Snapshot
 from dovetail.model.values.resources import parse_resources
-from testing.disruption_worlds import CLASS, NOW, condition
-from testing.time_rules import ZONES as ZONES_OF_PEOPLE
-from testing.time_rules import with_rules
+from worlds.disruption import CLASS, NOW, condition
+from worlds.time_rules import ZONES as ZONES_OF_PEOPLE
+from worlds.time_rules import with_rules
 
 Row = dict[str, Any]
 

@@ -21,7 +21,7 @@ from dovetail.messages.workflow_ids import claim_owner_id
 from dovetail.model import names
 from dovetail.model.values.json import Json
 from dovetail.model.values.time import format_time
-from testing.stage.stage import Stage, has_condition, node_class, node_pool
+from worlds.stage.stage import Stage, has_condition, node_class, node_pool
 
 Line = dict[str, Any]
 

@@ -19,7 +19,7 @@ from dovetail.model.pools import InstanceType
 from dovetail.model.snapshot import Snapshot
 from dovetail.model.values.resources import parse_resources
 from dovetail.workflows.claim_owners import STARTS_AT_ONCE
-from testing.disruption_worlds import NOW, Pair, a_pair, a_pod, a_pool, a_type, a_world, condition
+from worlds.disruption import NOW, Pair, a_pair, a_pod, a_pool, a_type, a_world, condition
 
 CATALOGUE = 700
 NAME = "unlike_nodes_100"

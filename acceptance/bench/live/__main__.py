@@ -27,9 +27,9 @@ from acceptance.bench.live.shrinking import SHRINKING
 from dovetail.model import names
 from testbed.plane import PlaneSettings
 from testbed.up import folder_of
-from testing.cluster.ground import Ground
-from testing.cluster.objects import node_pool
-from testing.cluster.timeline import Timeline, moment
+from worlds.cluster.ground import Ground
+from worlds.cluster.objects import node_pool
+from worlds.cluster.timeline import Timeline, moment
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

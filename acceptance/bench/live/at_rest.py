@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Final
 
 from dovetail.model.values.json import Json
-from testing.cluster.ground import Ground
-from testing.cluster.objects import deployment
+from worlds.cluster.ground import Ground
+from worlds.cluster.objects import deployment
 
 REST_SECONDS = 21.0  # longer than a nomination lasts: what was just placed would hold the node back
 PODS_PER_NODE = 3

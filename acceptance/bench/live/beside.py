@@ -15,11 +15,11 @@ from aiohttp import ClientPayloadError
 
 from acceptance.bench.live.at_rest import Figure
 from acceptance.bench.live.growing import PATIENCE, seconds
-from testing.cluster.fleets import fleet_pool, workload
-from testing.cluster.ground import Ground
-from testing.cluster.objects import DEPLOYMENTS
-from testing.cluster.timeline import Timeline, moment
-from testing.cluster.trouble import PODS, allow_again, create_pods, hostile_pods, refuse_claims_of
+from worlds.cluster.fleets import fleet_pool, workload
+from worlds.cluster.ground import Ground
+from worlds.cluster.objects import DEPLOYMENTS
+from worlds.cluster.timeline import Timeline, moment
+from worlds.cluster.trouble import PODS, allow_again, create_pods, hostile_pods, refuse_claims_of
 
 GOOD: Final = "good"
 REFUSED: Final = "refused"

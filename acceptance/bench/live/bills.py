@@ -13,7 +13,7 @@ from acceptance.bench.live.at_rest import Figure
 from acceptance.bench.live.growing import apart, spread_over
 from dovetail.model import names
 from dovetail.model.values.json import Json
-from testing.cluster.costs import (
+from worlds.cluster.costs import (
     Outcome,
     Sizes,
     cost_pool,
@@ -24,8 +24,8 @@ from testing.cluster.costs import (
     start_worker,
     unlike,
 )
-from testing.cluster.fleets import workload
-from testing.cluster.ground import Ground
+from worlds.cluster.fleets import workload
+from worlds.cluster.ground import Ground
 
 POOL: Final = "bill"
 PATIENCE: Final = 900.0

@@ -20,8 +20,8 @@ from typing import Final
 from acceptance.bench.live.growing import apart, grow, nothing_left, wide_pool
 from testbed.plane import AuditEntry, PlaneSettings
 from testbed.up import WORKER_USER, folder_of
-from testing.cluster.fleets import workload
-from testing.cluster.ground import Ground
+from worlds.cluster.fleets import workload
+from worlds.cluster.ground import Ground
 
 NODES: Final = 30
 PATIENCE: Final = 300.0

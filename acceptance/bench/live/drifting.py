@@ -19,7 +19,7 @@ from typing import Any, Final
 from dovetail.cli.demo.temporal_server import start_temporal
 from dovetail.model import names
 from dovetail.model.values.json import Json
-from testing.stage.stage import Stage, has_condition, node_pool
+from worlds.stage.stage import Stage, has_condition, node_pool
 
 NODES: Final = 5000
 PERCENT: Final = 20

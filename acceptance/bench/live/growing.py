@@ -12,10 +12,10 @@ from typing import Final
 from acceptance.bench.live.at_rest import Figure, Resources
 from dovetail.model import names
 from dovetail.model.values.json import Json
-from testing.cluster.fleets import workload
-from testing.cluster.ground import Ground
-from testing.cluster.objects import node_pool
-from testing.cluster.timeline import Timeline, moment
+from worlds.cluster.fleets import workload
+from worlds.cluster.ground import Ground
+from worlds.cluster.objects import node_pool
+from worlds.cluster.timeline import Timeline, moment
 
 PATIENCE: Final = 300.0
 ROOM: Final = 10_000

@@ -15,9 +15,9 @@ from acceptance.bench.live.at_rest import Figure, budget, settle
 from dovetail.model import names
 from dovetail.model.values.json import Json
 from testbed.plane import AuditEntry
-from testing.cluster.ground import Ground
-from testing.cluster.objects import has_condition, no_eviction, node_pool
-from testing.cluster.timeline import Timeline, moment
+from worlds.cluster.ground import Ground
+from worlds.cluster.objects import has_condition, no_eviction, node_pool
+from worlds.cluster.timeline import Timeline, moment
 
 NODES: Final = 3
 AIM_SECONDS: Final = 1.0

@@ -7,10 +7,10 @@ from typing import Final
 
 from acceptance.bench.live.at_rest import Figure, settle
 from acceptance.bench.live.growing import PATIENCE, all_run, seconds
-from testing.cluster.fleets import workload
-from testing.cluster.ground import Ground
-from testing.cluster.objects import no_eviction, node_pool
-from testing.cluster.timeline import Timeline, moment
+from worlds.cluster.fleets import workload
+from worlds.cluster.ground import Ground
+from worlds.cluster.objects import no_eviction, node_pool
+from worlds.cluster.timeline import Timeline, moment
 
 BLOCKED_SECONDS: Final = 12.0  # a drain that has been refused for a while asks rarely
 

@@ -9,9 +9,9 @@ from acceptance.bench.live.at_rest import REST_SECONDS, Figure, budget, settle
 from acceptance.bench.live.growing import PATIENCE, all_run, seconds
 from dovetail.model import names
 from dovetail.model.values.json import Json
-from testing.cluster.ground import Ground
-from testing.cluster.objects import deployment, node_pool
-from testing.cluster.timeline import Timeline, moment
+from worlds.cluster.ground import Ground
+from worlds.cluster.objects import deployment, node_pool
+from worlds.cluster.timeline import Timeline, moment
 
 AIM_SECONDS: Final = 25.0
 

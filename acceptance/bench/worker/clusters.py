@@ -29,7 +29,7 @@ from dovetail.messages.inputs import CaretakerInput
 from dovetail.messages.reports import REPORT, ClusterReport, ReportedNeed, ReportedWorker
 from dovetail.messages.workflow_ids import caretaker_id, task_queue
 from dovetail.messages.workflow_types import CARETAKER
-from testing.stage.stage import Stage
+from worlds.stage.stage import Stage
 
 CLUSTERS: Final = 10
 SECONDS: Final = 180.0

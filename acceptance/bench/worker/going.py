@@ -14,9 +14,9 @@ import time
 from pathlib import Path
 
 from dovetail.messages.workflow_ids import claim_owner_id
-from testing.stage.idle_workers import LOADED_SECONDS, held_by, idle_pair, start, until
-from testing.stage.running import own_stage
-from testing.stage.stage import Stage, deployment
+from worlds.stage.idle_workers import LOADED_SECONDS, held_by, idle_pair, start, until
+from worlds.stage.running import own_stage
+from worlds.stage.stage import Stage, deployment
 
 
 async def stopped(stage: Stage) -> float:

@@ -45,7 +45,7 @@ from dovetail.placement.triggers import STANDING_ON, asking, standing
 from dovetail.ports.cloud import NodeClassState
 from dovetail.ports.objects import NodePools, TimeObjects
 from dovetail.worker.garbage import leave_alone_what_stands, look_rarely
-from testing.fakes import FakeClaims, FakeNodes, FakeNotices, World, unasked
+from worlds.fakes import FakeClaims, FakeNodes, FakeNotices, World, unasked
 
 PODS: Final = 20  # a node
 Look = Callable[[Snapshot], Awaitable[object]]

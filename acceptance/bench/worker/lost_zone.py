@@ -30,10 +30,10 @@ from dovetail.model import names
 from dovetail.model.values.json import Json
 from testbed.plane import PlaneSettings
 from testbed.up import WORKER_USER, folder_of
-from testing.cluster.costs import start_worker
-from testing.cluster.ground import Ground
-from testing.cluster.kwok import CLOUD, start_kwok_worker
-from testing.cluster.objects import KUBELET, deployment
+from worlds.cluster.costs import start_worker
+from worlds.cluster.ground import Ground
+from worlds.cluster.kwok import CLOUD, start_kwok_worker
+from worlds.cluster.objects import KUBELET, deployment
 
 ROOT: Final = Path(__file__).parents[3]
 GRACE_SECONDS: Final = 400  # of leases; in life 40

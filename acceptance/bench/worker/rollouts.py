@@ -22,7 +22,7 @@ from dovetail.model.own.rollouts import Rollout, RolloutState, RolloutStep
 from dovetail.model.pods import Pod
 from dovetail.model.pools import Budget
 from dovetail.model.snapshot import Snapshot
-from testing.disruption_worlds import NOW, Pair, a_pair, a_pod, a_pool, a_world, condition
+from worlds.disruption import NOW, Pair, a_pair, a_pod, a_pool, a_world, condition
 
 SETTINGS: Final = DisruptionSettings()
 STEPS: Final = (

@@ -13,8 +13,8 @@ from dovetail.model.own.rollouts import Rollout, RolloutPlan, RolloutState, Roll
 from dovetail.model.own.stable_images import StableImages
 from dovetail.model.pods import Expression, LabelSelector
 from dovetail.model.snapshot import Snapshot
-from testing.disruption_worlds import HOUR, condition
-from testing.time_rules import with_rules
+from worlds.disruption import HOUR, condition
+from worlds.time_rules import with_rules
 
 STEPS: Final = (
     RolloutStep(name="canary", to="1"),

@@ -23,7 +23,7 @@ from dovetail.ports.view import ConditionsListener, ObjectConditions
 from dovetail.telemetry.metrics.karpenters.cluster_lines import ClusterLines
 from dovetail.telemetry.metrics.karpenters.condition_metrics import ConditionMetrics
 from dovetail.telemetry.metrics.scrape import gathered, install_meters
-from testing.fakes import a_scrape, on_duty
+from worlds.fakes import a_scrape, on_duty
 
 NOW = 1_800_000_000.0
 AMOUNTS = {"cpu": 8 * 10**9, "memory": 32 * 2**30, "pods": 110, "ephemeral-storage": 100 * 2**30}

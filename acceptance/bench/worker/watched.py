@@ -20,7 +20,7 @@ from typing import Final
 from acceptance.bench.inputs.lifecycle import processor
 from dovetail.cli.demo.temporal_server import TemporalServer, free_ports, start_temporal
 from testbed.collector import Collector
-from testing.stage.stage import Stage
+from worlds.stage.stage import Stage
 
 PODS: Final = 40
 TURN_SECONDS: Final = 60.0

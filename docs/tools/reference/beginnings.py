@@ -1,7 +1,7 @@
 """The page of what keeps a node from beginning to leave: every cause is played under every rule."""
 
 from docs.tools.reference.tables import table
-from testing.beginnings import CAUSES, RULES
+from worlds.beginnings import CAUSES, RULES
 
 _WORDS = {True: "–", False: "holds"}
 

@@ -17,7 +17,7 @@ from dovetail.model.pools import NodePool
 from dovetail.model.values.json import Json
 from dovetail.ports.cloud import Instance, Prepared
 from testbed.cloud.server import CloudServer
-from testing.aws_worlds import ClassStore, Notices, open_adapter, settings_for
+from worlds.aws import ClassStore, Notices, open_adapter, settings_for
 
 
 @dataclass(slots=True)

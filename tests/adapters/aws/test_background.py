@@ -18,8 +18,8 @@ from dovetail.adapters.aws.upkeep.tagging import Tagging
 from dovetail.background.supervised import task_troubles
 from dovetail.model.nodes import NodeClassRef
 from dovetail.model.values.backoff import Backoff
-from testing.aws_worlds import a_claim
 from tests.adapters.aws.conftest import Stage
+from worlds.aws import a_claim
 
 
 class Odd:

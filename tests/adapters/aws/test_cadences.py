@@ -39,10 +39,10 @@ from dovetail.model import names as core
 from dovetail.model.nodes import Condition, NodeClaim
 from dovetail.model.values.json import Json
 from dovetail.ports.failures import Unreachable
-from testing.aws_worlds import CLUSTER, ClassStore, Notices, a_claim
 from tests.adapters.aws.scripted import REGION, ZONES, Answer, ScriptedCalls, price_answers, region_answers
 from tests.placement.builders import a_node
 from tests.simulated_loop import for_seconds, now, played
+from worlds.aws import CLUSTER, ClassStore, Notices, a_claim
 
 MINUTE, HOUR = 60.0, 3600.0
 DAY = 24 * HOUR

@@ -13,7 +13,7 @@ from dovetail.adapters.aws.settings import AwsSettings
 from dovetail.model.nodes import Condition, Node, NodeClaim
 from dovetail.model.values.resources import NANO
 from testbed.cloud.state.catalogue import read_types
-from testing.aws_worlds import a_claim, class_spec
+from worlds.aws import a_claim, class_spec
 
 MIB = 2**20
 TABLE = {

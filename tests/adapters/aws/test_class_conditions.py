@@ -6,7 +6,7 @@ from dovetail.adapters.aws.node_class import conditions as c
 from dovetail.adapters.aws.node_class.conditions import Verdict, conditions, false, true
 from dovetail.adapters.aws.node_class.node_class import NodeClass, read_class
 from dovetail.model.values.json import Json
-from testing.aws_worlds import ClassStore
+from worlds.aws import ClassStore
 
 ALL = (c.IMAGES, c.PROFILE, c.GROUPS, c.SUBNETS, c.RESERVATIONS, c.VALIDATION)
 

@@ -10,8 +10,8 @@ from dovetail.adapters.aws.node_class.conditions import READY, Verdict
 from dovetail.adapters.aws.node_class.node_class import NodeClass, read_class
 from dovetail.adapters.aws.upkeep.progress import progress_of
 from dovetail.model.values.json import Json
-from testing.aws_worlds import REFERENCE, ClassStore, a_claim
 from tests.adapters.aws.conftest import Stage
+from worlds.aws import REFERENCE, ClassStore, a_claim
 
 KIND = "NodesUpToDate"
 UP = a_claim(name="up", provider_id="aws:///z/i-1")

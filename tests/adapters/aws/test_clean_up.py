@@ -6,8 +6,8 @@ import pytest
 from dovetail.adapters.aws.resources.instance_profiles import Profiles
 from dovetail.adapters.aws.upkeep.clean_up import CleanUp
 from dovetail.ports.cloud import LaunchRefused
-from testing.aws_worlds import a_claim
 from tests.adapters.aws.conftest import Stage
+from worlds.aws import a_claim
 
 HOUR = 3600.0
 

@@ -6,8 +6,8 @@ from dovetail.adapters.aws.adapter import AwsAdapter, Surroundings
 from dovetail.adapters.aws.cluster import Cluster, ServerNow
 from dovetail.adapters.aws.settings import AwsSettings, ClusterFacts
 from dovetail.ports.failures import Unreachable
-from testing.aws_worlds import CLUSTER, a_claim, settings_for
 from tests.adapters.aws.conftest import Stage
+from worlds.aws import CLUSTER, a_claim, settings_for
 
 
 class Server:

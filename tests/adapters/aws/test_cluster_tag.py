@@ -15,9 +15,9 @@ from dovetail.model.nodes import NodeClaim
 from dovetail.ports.cloud import Prepared
 from dovetail.ports.failures import Refused
 from testbed.cloud.server import CloudServer
-from testing.aws_worlds import a_claim, open_adapter
 from tests.adapters.aws.conftest import Stage
 from tests.adapters.aws.test_tagging import Claims
+from worlds.aws import a_claim, open_adapter
 
 UID = "0b5c8a4e-ours"
 TAG = "dovetail.sh/cluster-uid"

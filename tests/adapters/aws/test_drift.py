@@ -7,8 +7,8 @@ import pytest
 from dovetail.adapters.aws.settings import ClusterFacts
 from dovetail.model.nodes import NodeClaim
 from testbed.cloud.server import CloudServer
-from testing.aws_worlds import ClassStore, a_claim, open_adapter
 from tests.adapters.aws.conftest import Stage
+from worlds.aws import ClassStore, a_claim, open_adapter
 
 
 async def launched(stage: Stage) -> NodeClaim:

@@ -27,8 +27,8 @@ from dovetail.messages.subjects import ClaimRef, Departure
 from dovetail.model.values.json import Json
 from dovetail.ports.failures import Failure
 from testbed.cloud.server import CloudServer
-from testing.aws_worlds import CLUSTER, ClassStore, Notices, a_claim, open_adapter, settings_for
-from testing.fakes import FakeCatalogues, FakeClaims, FakeLookups, FakeNodes, World, departure_ports
+from worlds.aws import CLUSTER, ClassStore, Notices, a_claim, open_adapter, settings_for
+from worlds.fakes import FakeCatalogues, FakeClaims, FakeLookups, FakeNodes, World, departure_ports
 
 pytestmark = pytest.mark.slow  # forty seconds of faults
 

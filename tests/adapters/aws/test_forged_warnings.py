@@ -20,8 +20,8 @@ from dovetail.model.values.json import Json
 from dovetail.ports.failures import Postponed
 from dovetail.ports.objects import MetadataChange
 from testbed.cloud.settings import ACCOUNT
-from testing.aws_worlds import a_claim
 from tests.adapters.aws.conftest import Stage
+from worlds.aws import a_claim
 
 Fate = Literal["deleted", "EC2 is asked, and says no", "nothing to do", "foreign", "unreadable"]
 

@@ -10,8 +10,8 @@ from dovetail.adapters.aws.calls import Calls
 from dovetail.adapters.aws.kubelet.formulas import FormulaInputs, read_formula, resolved, result, without_formulas
 from dovetail.model.expressions.values import ExpressionError
 from testbed.cloud.server import CloudServer
-from testing.aws_worlds import ClassStore, a_claim, amd64, on_demand, one_of, open_adapter
 from tests.adapters.aws.conftest import Stage
+from worlds.aws import ClassStore, a_claim, amd64, on_demand, one_of, open_adapter
 
 M5_XLARGE = FormulaInputs(instance_type="m5.xlarge", vcpus=4, memory_mib=16384, default_enis=4, ips_per_eni=15, pods=58)
 FACTS = M5_XLARGE.variables(58)

@@ -34,9 +34,9 @@ from dovetail.settings.settings import Settings
 from dovetail.worker.self_watch import SelfWatch
 from testbed.cloud.server import CloudServer
 from testbed.cloud.settings import ACCOUNT
-from testing.aws_worlds import ClassStore, a_claim, any_kind, one_of, open_adapter
 from tests.activities.test_step_health import as_a_worker_runs
 from tests.adapters.aws.conftest import Stage
+from worlds.aws import ClassStore, a_claim, any_kind, one_of, open_adapter
 
 SPOT_WARNING = "EC2 Spot Instance Interruption Warning"
 FIRST, SECOND = "i-0a000000", "i-0b000000"

@@ -17,8 +17,8 @@ from dovetail.model.values.hashing import is_other
 from dovetail.model.values.resources import parse_resources
 from dovetail.ports.cloud import ClassNotReady, Instance, LaunchRefused, NoCapacity, Prepared
 from dovetail.ports.failures import Misconfigured, Refused, Retryable, Throttled, Unauthenticated, Unreachable
-from testing.aws_worlds import REFERENCE, a_claim, amd64, any_kind, family, on_demand, one_of, open_adapter
 from tests.adapters.aws.conftest import Stage
+from worlds.aws import REFERENCE, a_claim, amd64, any_kind, family, on_demand, one_of, open_adapter
 
 M5_LARGE = one_of("node.kubernetes.io/instance-type", "m5.large")
 

@@ -14,9 +14,9 @@ from dovetail.adapters.aws.instances.instance import LIVE_STATES
 from dovetail.adapters.aws.instances.inventory import Inventory
 from dovetail.messages.subjects import ClaimRef, Departure
 from dovetail.model.values.json import Json
-from testing.fakes import World, departure_ports
 from tests.lifecycle.objects import a_joined_claim
 from tests.simulated_loop import now, played
+from worlds.fakes import World, departure_ports
 
 SHUTDOWN, LAG = 45.0, 3.0  # seconds; a description is as old as the second
 CLUSTER = "c"

@@ -15,8 +15,8 @@ from dovetail.adapters.aws import meters
 from dovetail.adapters.kubernetes_json.parsing.pools import parse_node_pool
 from dovetail.ports.cloud import NoCapacity
 from dovetail.telemetry.metrics.exposition import counted
-from testing.aws_worlds import a_claim, one_of
 from tests.adapters.aws.conftest import Stage
+from worlds.aws import a_claim, one_of
 
 READER = InMemoryMetricReader()
 

@@ -11,8 +11,8 @@ from dovetail.adapters.aws import meters
 from dovetail.model.pools import ClaimTemplate, NodePool
 from dovetail.ports.cloud import ClassNotReady
 from testbed.cloud.server import CloudServer
-from testing.aws_worlds import REFERENCE, ClassStore, a_claim, one_of, open_adapter
 from tests.adapters.aws.conftest import Stage
+from worlds.aws import REFERENCE, ClassStore, a_claim, one_of, open_adapter
 
 READY = [
     "AMIsReady",

@@ -16,10 +16,10 @@ from dovetail.model.snapshot import Snapshot
 from dovetail.model.values.resources import CPU, NANO
 from dovetail.placement.place_pods import Index, place
 from dovetail.placement.settings import PlacementSettings
-from testing.aws_worlds import REFERENCE, amd64, one_of
 from tests.adapters.aws.conftest import Stage
 from tests.adapters.aws.test_provider_rules import OPEN, with_reservations
 from tests.placement.builders import a_pod, a_shape, a_snapshot
+from worlds.aws import REFERENCE, amd64, one_of
 
 SETTINGS = PlacementSettings(well_known=names.WELL_KNOWN_LABELS | aws.WELL_KNOWN)
 IN_RESERVATION = a_shape(node_selector=((names.CAPACITY_TYPE, "reserved"),))

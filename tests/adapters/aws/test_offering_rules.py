@@ -17,8 +17,8 @@ from dovetail.model.values.json import Json
 from dovetail.model.values.resources import parse_resources
 from dovetail.ports.cloud import LaunchRefused, NoCapacity
 from testbed.cloud.state.catalogue import read_types
-from testing.aws_worlds import REFERENCE, a_claim, amd64, any_kind, on_demand, one_of
 from tests.adapters.aws.conftest import Stage
+from worlds.aws import REFERENCE, a_claim, amd64, any_kind, on_demand, one_of
 
 M5_LARGE = one_of("node.kubernetes.io/instance-type", "m5.large")
 RESERVATION = "karpenter.k8s.aws/capacity-reservation-id"

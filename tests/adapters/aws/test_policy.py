@@ -15,9 +15,9 @@ from dovetail.adapters.aws.catalogue.prices import PriceRefresh
 from dovetail.adapters.aws.catalogue.zonal_shift import ZonalShift
 from dovetail.adapters.aws.interruptions.messages import read_message
 from testbed.cloud.rights.evaluator import Asked, allows
-from testing.aws_worlds import a_claim
 from tests.adapters.aws.conftest import Stage
 from tests.waiting import until_answered
+from worlds.aws import a_claim
 
 DEPLOY = Path(__file__).parents[3] / "deploy" / "aws"
 TEMPLATE = DEPLOY / "cloudformation.yaml"

@@ -15,7 +15,8 @@ from dovetail.model.pods import Expression
 from dovetail.model.pools import ClaimTemplate, NodePool
 from dovetail.model.values.resources import Resources
 from testbed.cloud.server import CloudServer
-from testing.aws_worlds import (
+from tests.adapters.aws.conftest import Stage
+from worlds.aws import (
     CLUSTER,
     REFERENCE,
     ClassStore,
@@ -25,7 +26,6 @@ from testing.aws_worlds import (
     one_of,
     settings_for,
 )
-from tests.adapters.aws.conftest import Stage
 
 TYPES = one_of("node.kubernetes.io/instance-type", "m5.large", "m5.xlarge")
 

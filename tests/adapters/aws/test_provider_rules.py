@@ -19,8 +19,8 @@ from dovetail.model.pools import ClaimTemplate, InstanceType, NodePool
 from dovetail.model.scheduling.requirements import from_expressions
 from dovetail.model.values.json import Json
 from dovetail.ports.cloud import ClassNotReady, LaunchRefused, NoCapacity
-from testing.aws_worlds import REFERENCE, a_claim, amd64, any_kind, on_demand, one_of
 from tests.adapters.aws.conftest import Stage
+from worlds.aws import REFERENCE, a_claim, amd64, any_kind, on_demand, one_of
 
 M5_LARGE = one_of("node.kubernetes.io/instance-type", "m5.large")
 SPOT = one_of(names.CAPACITY_TYPE, "spot")

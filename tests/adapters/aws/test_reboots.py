@@ -4,9 +4,9 @@ import pytest
 
 from dovetail.ports.cloud import Instance
 from dovetail.ports.failures import Forbidden, Misconfigured, Postponed, Refused
-from testing.aws_worlds import a_claim
 from tests.adapters.aws.conftest import Stage
 from tests.waiting import until_answered
+from worlds.aws import a_claim
 
 
 async def running(stage: Stage) -> Instance:

@@ -19,9 +19,9 @@ from dovetail.api.aws.ec2_node_class import EC2NodeClass
 from dovetail.api.validation import parse
 from dovetail.model.values.json import Json
 from testbed.cloud.server import CloudServer
-from testing.aws_worlds import CLUSTER, ClassStore, open_adapter
 from tests.adapters.aws.conftest import Stage
 from tests.recorded import TRAFFIC
+from worlds.aws import CLUSTER, ClassStore, open_adapter
 
 DIFFERENT = {
     "role-missing": "a role that does not exist gives False RoleNotFound; upstream stays Unknown without a word",

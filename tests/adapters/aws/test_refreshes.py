@@ -19,7 +19,6 @@ from dovetail.adapters.aws.settings import AwsSettings
 from dovetail.model import names
 from dovetail.model.values.json import Json
 from dovetail.ports.failures import Failure, Unreachable
-from testing.aws_worlds import ClassStore
 from tests.adapters.aws.scripted import (
     TYPES,
     ZONES,
@@ -31,6 +30,7 @@ from tests.adapters.aws.scripted import (
     region_answers,
 )
 from tests.simulated_loop import for_seconds, now, played
+from worlds.aws import ClassStore
 
 DAY = 24 * 3600.0
 HALF = 12 * 3600.0

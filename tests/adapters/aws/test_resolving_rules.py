@@ -12,8 +12,8 @@ from dovetail.adapters.aws.node_class.node_class import NodeClass, read_class
 from dovetail.adapters.aws.resources.image_aliases import UnsupportedAlias, published
 from dovetail.adapters.aws.resources.placement_groups import PlacementGroups
 from dovetail.model.values.json import Json
-from testing.aws_worlds import a_claim, amd64, any_kind, class_spec, one_of
 from tests.adapters.aws.conftest import Stage
+from worlds.aws import a_claim, amd64, any_kind, class_spec, one_of
 
 DISCOVERED = {"karpenter.sh/discovery": "dovetail"}
 IMAGE = {"arch": "x86_64", "owner": "amazon", "created": "2026-01-01T00:00:00.000Z"}

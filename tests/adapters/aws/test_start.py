@@ -17,8 +17,8 @@ from dovetail.adapters.aws.settings import ClusterFacts
 from dovetail.cli.demo.temporal_server import free_ports
 from dovetail.ports.failures import Failure, Misconfigured, Unauthenticated, Unreachable
 from testbed.cloud.server import CloudServer
-from testing.aws_worlds import CLUSTER, ClassStore, open_adapter, settings_for
 from tests.adapters.aws.conftest import Stage
+from worlds.aws import CLUSTER, ClassStore, open_adapter, settings_for
 
 
 @asynccontextmanager

@@ -8,9 +8,9 @@ from dovetail.model import names
 from dovetail.model.nodes import NodeClaim, NodeClassRef
 from dovetail.model.pools import ClaimTemplate, NodePool
 from dovetail.model.values.json import Json
-from testing.aws_worlds import class_spec
 from tests.adapters.aws.conftest import Stage
 from tests.adapters.aws.test_drift import drift, launched
+from worlds.aws import class_spec
 
 REFERENCE = NodeClassRef(group="karpenter.k8s.aws", kind="EC2NodeClass", name="default")
 POOL = NodePool(name="web", template=ClaimTemplate(node_class=REFERENCE))

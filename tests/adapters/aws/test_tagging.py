@@ -8,8 +8,8 @@ from dovetail.adapters.aws.upkeep.tagging import Tagging
 from dovetail.model.nodes import NodeClaim
 from dovetail.ports.failures import Conflict
 from dovetail.ports.objects import MetadataChange
-from testing.aws_worlds import a_claim
 from tests.adapters.aws.conftest import Stage
+from worlds.aws import a_claim
 
 
 class Claims:

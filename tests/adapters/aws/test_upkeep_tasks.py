@@ -22,7 +22,7 @@ from dovetail.ports.cloud import Instance, Prepared
 from dovetail.ports.failures import Postponed
 from dovetail.ports.objects import ClaimStatus, MetadataChange, NewClaim
 from testbed.cloud.server import CloudServer
-from testing.aws_worlds import (
+from worlds.aws import (
     REFERENCE,
     ClassStore,
     Notices,

@@ -14,7 +14,7 @@ from dovetail.adapters.aws.user_data.mime import read_parts
 from dovetail.adapters.aws.user_data.rendering import user_data
 from dovetail.model.scheduling.taints import Taint
 from testbed.cloud.kubelets.user_data import read_user_data
-from testing.aws_worlds import a_claim
+from worlds.aws import a_claim
 
 KUBELET: dict[str, Any] = {
     "podsPerCore": 30,

@@ -25,9 +25,9 @@ from dovetail.model.snapshot import Snapshot
 from dovetail.ports.cloud import Instance
 from dovetail.ports.failures import Postponed, Retryable
 from dovetail.ports.provider import SharedSettings
-from testing.aws_worlds import CLUSTER, ClassStore, Notices, a_claim, settings_for
-from testing.fakes import FakeCatalogues, FakeClaims, FakeLookups, World, departure_ports
 from tests.adapters.aws.conftest import Stage
+from worlds.aws import CLUSTER, ClassStore, Notices, a_claim, settings_for
+from worlds.fakes import FakeCatalogues, FakeClaims, FakeLookups, World, departure_ports
 
 
 @pytest.fixture

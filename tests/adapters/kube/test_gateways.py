@@ -22,12 +22,12 @@ from dovetail.adapters.kubernetes_json.parsing.pods import parse_pod
 from dovetail.messages.requests import GiveBackRequest
 from dovetail.model.values.json import Json
 from dovetail.ports.failures import Failure, Unreachable
-from testing.disruption_worlds import a_pair
-from testing.fakes import FakeClaims, World, breaker_memory
-from testing.made_claims import made_by
 from tests.adapters.kube.fake_server import GONE, Reply, says, talking
 from tests.adapters.kube.test_karpenter_lease import NOW, PATH, a_lease, items
 from tests.ports.objects import a_pod
+from worlds.disruption import a_pair
+from worlds.fakes import FakeClaims, World, breaker_memory
+from worlds.made_claims import made_by
 
 POD = parse_pod(a_pod("web", "n"))
 POD_PATH = "/api/v1/namespaces/default/pods/web"

@@ -37,8 +37,8 @@ from dovetail.model.values.backoff import Backoff
 from dovetail.model.values.brake import Brake
 from dovetail.model.values.time import parse_time
 from dovetail.termination.ladder import DrainHold, forced_through, steps
-from testing.disruption_worlds import a_pair, a_pool, a_world
-from testing.time_rules import with_rules
+from worlds.disruption import a_pair, a_pool, a_world
+from worlds.time_rules import with_rules
 
 DEV, PROD = a_pool("dev", labels={"tier": "dev"}), a_pool("prod", labels={"tier": "prod"})
 HOUR = 3600

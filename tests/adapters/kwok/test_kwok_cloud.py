@@ -22,7 +22,7 @@ from dovetail.ports.failures import NotSeenYet, Refused
 from dovetail.ports.view import ClusterView
 from dovetail.settings.settings import Settings
 from dovetail.wiring.world import World
-from testing.kwok_worlds import KwokParts, StoredNodes
+from worlds.kwok import KwokParts, StoredNodes
 
 CLAIM = NodeClaim(
     name="web-1",

@@ -13,9 +13,9 @@ from typing import Final
 
 from dovetail.model import names
 from dovetail.model.values.json import Json
-from testing.cluster.ground import Ground
-from testing.cluster.objects import owner_of
 from tests.cluster.days.looks import looked_at
+from worlds.cluster.ground import Ground
+from worlds.cluster.objects import owner_of
 
 WINDOW_SECONDS: Final = 60.0
 

@@ -11,9 +11,9 @@ from temporalio.service import RPCError
 from dovetail.messages.workflow_types import DISRUPT_NODES
 from dovetail.model import names
 from dovetail.model.values.json import Json
-from testing.cluster.fleets import fleet_pool, workload
-from testing.cluster.ground import Ground
-from testing.cluster.objects import no_eviction
+from worlds.cluster.fleets import fleet_pool, workload
+from worlds.cluster.ground import Ground
+from worlds.cluster.objects import no_eviction
 
 TYPES: Final = ("m5.large", "m5.xlarge", "c5.xlarge", "c5.2xlarge")
 POOLS: Final = ("left", "right")

@@ -5,9 +5,9 @@ from functools import partial
 from typing import Final
 
 from dovetail.model import names
-from testing.cluster.ground import Ground
-from testing.cluster.objects import has_condition
 from tests.cluster.days.day import Day
+from worlds.cluster.ground import Ground
+from worlds.cluster.objects import has_condition
 
 EVENING_SECONDS: Final = 300.0
 QUIET_SECONDS: Final = 5.0  # for how long everything must have stood still

@@ -9,7 +9,7 @@ import aiohttp
 
 from dovetail.model.values.json import Json
 from testbed.demo import PATHS
-from testing.cluster.ground import Ground
+from worlds.cluster.ground import Ground
 
 LOOK_SECONDS: Final = 0.5
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from testbed.faults import HttpProxy, TcpProxy
-from testing.cluster.ground import Ground
+from worlds.cluster.ground import Ground
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,11 +7,11 @@ from typing import Any, Final
 from dovetail.model import names
 from testbed.faults import Fault, HttpProxy, TcpProxy, paused, skewed
 from testbed.up import NODE_CLASS
-from testing.cluster.ground import Ground
 from tests.cluster.days.budget_watch import BudgetWatch
 from tests.cluster.days.day import POOLS, Day, Event
 from tests.cluster.days.proxies import Proxies
 from tests.cluster.system.backups import back_up_etcd, restore_etcd
+from worlds.cluster.ground import Ground
 
 LONGEST_ILLNESS: Final = 15.0
 MOST_ORPHANS: Final = 3  # more than these are a person's matter: the collection stops (GCR-6)

@@ -16,10 +16,10 @@ import yaml
 from dovetail.model import names
 from dovetail.model.values.json import Json
 from testbed.plane import AuditEntry
-from testing.cluster.fleets import fleet_pool, pool_claims, workload
-from testing.cluster.ground import Ground
-from testing.cluster.objects import has_condition, is_tainted
-from testing.loaded.processes import run_command
+from worlds.cluster.fleets import fleet_pool, pool_claims, workload
+from worlds.cluster.ground import Ground
+from worlds.cluster.objects import has_condition, is_tainted
+from worlds.loaded.processes import run_command
 
 T = TypeVar("T")
 

@@ -12,8 +12,8 @@ from contextlib import suppress
 import pytest
 import pytest_asyncio
 
-from testing.cluster.ground import Ground
 from tests.cluster.flagships.corner import Corner, Play, corner_for
+from worlds.cluster.ground import Ground
 
 SCENE = "scene"
 

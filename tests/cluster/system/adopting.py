@@ -17,8 +17,8 @@ from acceptance.adopt.states import State, moved_to
 from acceptance.traffic.paths import collection_of
 from dovetail.model import names
 from dovetail.model.values.json import Json
-from testing.cluster.ground import Ground
-from testing.cluster.objects import BUDGETS, KUBELET
+from worlds.cluster.ground import Ground
+from worlds.cluster.objects import BUDGETS, KUBELET
 
 _FILLED_IN: Final = (
     "uid",

@@ -2,7 +2,7 @@
 
 from testbed.plane import find_binaries
 from testbed.plane.backup import back_up, restore
-from testing.cluster.ground import Ground
+from worlds.cluster.ground import Ground
 
 CLASSES = "/apis/karpenter.k8s.aws/v1/ec2nodeclasses"
 POOLS = "/apis/karpenter.sh/v1/nodepools"

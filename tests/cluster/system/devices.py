@@ -9,7 +9,7 @@ from typing import Final
 
 from dovetail.model import names
 from dovetail.model.values.json import Json
-from testing.cluster.ground import Ground
+from worlds.cluster.ground import Ground
 
 DRIVER: Final = "gpu.example.com"
 API: Final = "/apis/resource.k8s.io/v1"

@@ -2,8 +2,8 @@
 
 from dovetail.model import names
 from dovetail.model.values.json import Json
-from testing.cluster.ground import Ground
-from testing.cluster.objects import deployment, has_condition, is_tainted, node_pool, owner_of
+from worlds.cluster.ground import Ground
+from worlds.cluster.objects import deployment, has_condition, is_tainted, node_pool, owner_of
 
 NEVER = 3600.0  # a boot that no test waits for
 

@@ -5,7 +5,7 @@ from contextlib import suppress
 from typing import Final
 
 from dovetail.model.values.json import Json
-from testing.cluster.ground import Ground
+from worlds.cluster.ground import Ground
 
 DRIVER: Final = "ebs.csi.aws.com"
 ZONE: Final = "topology.ebs.csi.aws.com/zone"

@@ -13,8 +13,8 @@ from dovetail.model.nodes import NodeClaim, NodeClassRef
 from dovetail.model.pools import NodePool
 from dovetail.ports.cloud import Catalogues, Cloud, Instance
 from testbed.cloud.server import CloudServer
-from testing.aws_worlds import ClassStore, Notices, a_claim, amd64, family, on_demand, open_adapter
 from tests.ports.worlds.contract import unique
+from worlds.aws import ClassStore, Notices, a_claim, amd64, family, on_demand, open_adapter
 
 
 class AwsCloudWorld:

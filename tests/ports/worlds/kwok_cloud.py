@@ -7,8 +7,8 @@ from dovetail.model.nodes import NodeClaim, NodeClassRef
 from dovetail.model.pods import Expression
 from dovetail.model.pools import NodePool
 from dovetail.ports.cloud import Catalogues, Cloud, Instance
-from testing.kwok_worlds import KwokParts
 from tests.ports.worlds.contract import unique
+from worlds.kwok import KwokParts
 
 
 class KwokCloudWorld:

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from inspect import iscoroutinefunction
 from typing import Any, cast
 
-from testing.fakes import World
+from worlds.fakes import World
 
 
 class Loop(asyncio.SelectorEventLoop):

@@ -16,8 +16,8 @@ from dovetail.model.objects.watched_kinds import Kinds
 from dovetail.model.pools import Catalogue, NodePool
 from dovetail.model.snapshot import Snapshot
 from dovetail.ports.failures import NotSeenYet
-from testing.disruption_worlds import CLASS, TYPES
-from testing.fakes import World
+from worlds.disruption import CLASS, TYPES
+from worlds.fakes import World
 
 State = Mapping[str, Any]
 KINDS = ("NodeClaim", "Node", "NodePool")

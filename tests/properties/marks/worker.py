@@ -18,7 +18,10 @@ from dovetail.activities.provisioning.create_node_claims import CreateNodeClaims
 from dovetail.activities.shared.looks.snapshots import Snapshots
 from dovetail.activities.shared.writes.known_claims import KnownClaims
 from dovetail.disruption.settings import DisruptionSettings
-from testing.fakes import (
+from tests.activities.test_gated_orders import OnePool
+from tests.properties.marks.clockwork import Gated, Gates
+from tests.properties.marks.lagging import Cache, Catalogues, Cluster, Deciding
+from worlds.fakes import (
     FakeClaims,
     FakeNodes,
     FakeNotices,
@@ -30,10 +33,7 @@ from testing.fakes import (
     mark_ports,
     returned_moves,
 )
-from testing.fakes.ports import no_reboot, no_repairs
-from tests.activities.test_gated_orders import OnePool
-from tests.properties.marks.clockwork import Gated, Gates
-from tests.properties.marks.lagging import Cache, Catalogues, Cluster, Deciding
+from worlds.fakes.ports import no_reboot, no_repairs
 
 CLUSTER = "c"
 

@@ -15,10 +15,10 @@ from typing import Final
 from dovetail.model.own.policies import Policy
 from dovetail.model.own.rollouts import PoolNodes, Rollout, RolloutPlan, RolloutState
 from dovetail.model.values.json import Json
-from testing.disruption_worlds import a_pool
-from testing.kept_rollouts import whole
 from tests.disruption.fraction_play import play_on
 from tests.disruption.gated_play import GatedPlay, a_gated_policy
+from worlds.disruption import a_pool
+from worlds.kept_rollouts import whole
 
 FOLDER: Final = Path(__file__).parent
 PLAYS: Final = 80

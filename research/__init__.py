@@ -1,0 +1,1 @@
+"""Days, weeks and markets that are played to learn what a policy costs: research, which judges nobody."""
