@@ -7,6 +7,7 @@ that the other carries out (3 of 51 in a trial; 0 of 171 this way).
 """
 
 import asyncio
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import assert_never
 
@@ -114,7 +115,7 @@ class Scheduler:
         )
         answer = await self.waits.wait(DISRUPTION, step)
         if isinstance(answer, Hold | Go | Drop | NothingPlanned) and not self.waits.leaving:
-            await self.answer(answer, before)
+            await self.answer(answer, before, dict(request.nominations))
 
     def provisioning_request(self) -> ProvisioningRequest:
         """What the next decision must know and the cluster does not show."""
@@ -135,13 +136,17 @@ class Scheduler:
         return DisruptionRequest(
             must_see=self.must_see(),
             nominations=state.nominations,
+            expected=state.expected,
+            expected_seen=state.expected_seen,
             held=state.held,
             quiet_until=state.quiet_until,
             must_see_until=expiry_of(state.must_see),
             holds_enough=state.holds_enough,
         )
 
-    async def answer(self, answer: Hold | Go | Drop | NothingPlanned, before: int) -> None:
+    async def answer(
+        self, answer: Hold | Go | Drop | NothingPlanned, before: int, nominated: Mapping[str, float]
+    ) -> None:
         """Act on the outcome of a decision."""
         match answer:
             case Hold():
@@ -152,7 +157,7 @@ class Scheduler:
             case Go():
                 self.let_go(answer.held, *[other.held for other in answer.others])
                 for plan in (answer.plan, *[other.plan for other in answer.others]):
-                    if not self.stale(plan.seen, before) and not self.touches_nominated(plan):
+                    if not self.stale(plan.seen, before) and not self.touches_nominated(plan, nominated):
                         await self.carry_out_disruption(plan)
             case NothingPlanned():
                 pass
@@ -171,15 +176,16 @@ class Scheduler:
         versions = dict(seen.versions)
         return any(w.version == 0 or versions.get(w.kind, 0) < w.version for w in self.written[before:])
 
-    def touches_nominated(self, plan: DisruptionPlan) -> bool:
+    def touches_nominated(self, plan: DisruptionPlan, before: Mapping[str, float]) -> bool:
         """Whether a node of the plan has been nominated since."""
-        nominated = {node for node, until in self.state.nominations if until > now()}
+        nominated = {node for node, until in self.state.nominations if until > max(now(), before.get(node, 0.0))}
         return any(t.node in nominated for c in plan.commands for t in c.targets)
 
     async def carry_out_provisioning(self, plan: ProvisioningPlan) -> None:
         """First the claims, then a LaunchNode for each. Nothing cancels this."""
         self.state = replace(self.state, claim_refusals=plan.claim_refusals)
-        self.state = self.state.nominate(plan.nominated, now() + plan.nominate_for)
+        seen = dict(plan.seen.versions).get("Pod", 0)
+        self.state = self.state.expect(plan.nominated, now() + plan.nominate_for, seen)
         if not plan.proposed:
             return
         plan_id = str(workflow.uuid7())

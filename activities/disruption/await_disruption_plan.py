@@ -21,7 +21,7 @@ from dovetail.activities.shared.looks.snapshots import Snapshots
 from dovetail.activities.shared.turns import by_turns
 from dovetail.activities.shared.waits.cluster_changes import ClusterSleep, until_seen
 from dovetail.disruption.choose import Decision, decide
-from dovetail.disruption.decision_snapshot import claims_of, for_disruption
+from dovetail.disruption.decision_snapshot import claims_of, for_disruption, nominations_that_last
 from dovetail.disruption.nodes.pod_movements import Movements
 from dovetail.disruption.nodes.resting import CalledOff, called_off
 from dovetail.disruption.revalidate import SecondLook, Valid, look_again
@@ -90,7 +90,8 @@ class AwaitDisruptionPlan:
             found = await self.snapshots.whole(self._reads())
             await by_turns(self.movements.catch_up(found))
             whole = self.movements.seen(found)
-            snapshot = for_disruption(whole, dict(request.nominations), claims_of(request.held))
+            nominated = nominations_that_last(whole, request.nominations, request.expected, request.expected_seen)
+            snapshot = for_disruption(whole, nominated, claims_of(request.held))
             judged = await self._judge_due(snapshot, request, started + TOGETHER_SECONDS)
             if judged is not None:
                 return judged

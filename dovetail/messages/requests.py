@@ -32,6 +32,8 @@ class DisruptionRequest:
 
     must_see: tuple[Write, ...] = ()
     nominations: tuple[tuple[str, float], ...] = ()
+    expected: tuple[str, ...] = ()  # those of them that end with the last pod that waits
+    expected_seen: int = 0  # once at least these Pods are seen
     held: tuple[Held, ...] = ()
     quiet_until: float = 0.0
     must_see_until: float = 0.0  # after this moment nothing of must_see is waited for

@@ -81,6 +81,8 @@ class SchedulerState:
     generation: int = 0
     must_see: tuple[Remembered, ...] = ()
     nominations: tuple[tuple[str, float], ...] = ()  # node -> until
+    expected: tuple[str, ...] = ()  # those of them that end with the last pod that waits, as plans for pending pods ask
+    expected_seen: int = 0  # the Pods' resourceVersion that the last such plan was made by
     launching: tuple[ClaimRef, ...] = ()  # claims of the last round, which the next one waits for
     launching_since: float = 0.0
     awaiting: tuple[AwaitedMark, ...] = ()
@@ -101,6 +103,17 @@ class SchedulerState:
         pods = (*refused, *(uid for uid in self.refused_pods if uid not in asked))
         return replace(self, refused_pods=tuple(sorted(pods[:MOST_REFUSED_PODS])))
 
+    def expect(self, nodes: tuple[str, ...], until: float, seen: int) -> "SchedulerState":
+        """The state with these nodes nominated for pods that wait, of which a plan knew that had seen this version.
+        One that is nominated for pods of a node that leaves stays nominated for as long as that asked for."""
+        lasting = {node for node, _ in self.nominations}.difference(self.expected)
+        state = self.nominate(nodes, until)
+        return replace(
+            state,
+            expected=tuple(sorted({*self.expected, *nodes} - lasting)),
+            expected_seen=max(seen, self.expected_seen),
+        )
+
     def nominate(self, nodes: tuple[str, ...], until: float) -> "SchedulerState":
         """The state with these nodes nominated until then, or longer where they already are. Where they are more than a
         request carries, nothing is disrupted until then instead."""
@@ -109,7 +122,7 @@ class SchedulerState:
         nominations = tuple(sorted(latest.items()))
         if encoded_bytes(nominations) > NOMINATED_BYTES:
             return replace(self, quiet_until=max(until, self.quiet_until))
-        return replace(self, nominations=nominations)
+        return replace(self, nominations=nominations, expected=tuple(n for n in self.expected if n not in nodes))
 
     @property
     def holds_enough(self) -> bool:
@@ -118,10 +131,13 @@ class SchedulerState:
 
     def forget(self, now: float) -> "SchedulerState":
         """The state without what has run out."""
+        nominations = tuple(n for n in self.nominations if n[1] > now)
+        nominated = {node for node, _ in nominations}
         return replace(
             self,
             must_see=tuple(r for r in self.must_see if r.until > now),
-            nominations=tuple(n for n in self.nominations if n[1] > now),
+            nominations=nominations,
+            expected=tuple(node for node in self.expected if node in nominated),
         )
 
 

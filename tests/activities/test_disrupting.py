@@ -202,3 +202,47 @@ async def test_a_plan_that_comes_due_while_a_long_decision_is_rested_from_waits_
 
     assert isinstance(answer, Go)
     assert time.now == 3.0
+
+
+NOMINATED = (("emptied", NOW + 20.0),)
+EXPECTED = DisruptionRequest(nominations=NOMINATED, expected=("emptied",), expected_seen=7)
+
+
+@pytest.mark.parametrize(
+    ("request_", "changes", "chosen_at"),
+    [
+        pytest.param(EXPECTED, {}, NOW, id="its pods have run there and are gone"),
+        pytest.param(
+            EXPECTED,
+            {"pods": {"w": a_pod("", uid="w", cpu="999", phase="Pending")}},
+            NOW + 20.0,
+            id="one pod waits for a node",
+        ),
+        pytest.param(
+            EXPECTED, {"pods": {"d": a_pod("", uid="d", phase="Succeeded")}}, NOW, id="what is over waits not"
+        ),
+        pytest.param(EXPECTED, {"seen": {"Pod": 6}}, NOW + 20.0, id="the pods that it is for are not seen yet"),
+        pytest.param(EXPECTED, {"stale": frozenset({"Pod"})}, NOW + 20.0, id="the watch of pods is broken"),
+        pytest.param(replace(EXPECTED, expected=()), {}, NOW + 20.0, id="for pods that are about to be evicted"),
+    ],
+)
+async def test_a_node_on_which_pods_were_expected_waits_no_longer_than_they_do(
+    monkeypatch: pytest.MonkeyPatch, request_: DisruptionRequest, changes: dict[str, Any], chosen_at: float
+) -> None:
+    """DIS-20: twenty seconds are the longest; a node that was emptied right after it came rested for all of them."""
+    time, nothing = PlayedTime(now=NOW), cast(Any, None)
+    world = replace(a_world([a_pair("emptied")]), **{"seen": {"Pod": 7}, **changes})
+
+    async def whole(_reads: object) -> Snapshot:
+        return replace(world, now=time.now)
+
+    snapshots = cast(Any, SimpleNamespace(view=time, catalogues=nothing, whole=whole))
+    step = AwaitDisruptionPlan(snapshots, PublishedNotices(), DisruptionSettings(), time, followers())
+    monkeypatch.setattr(disrupting, "ClusterSleep", lambda view: view)
+    monkeypatch.setattr(step, "_pause", time.pause)
+
+    answer = await step.await_disruption_plan(request_)
+
+    assert isinstance(answer, Hold)
+    assert [target.node for command in answer.plan.commands for target in command.targets] == ["emptied"]
+    assert time.now == chosen_at

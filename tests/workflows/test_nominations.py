@@ -23,6 +23,17 @@ def test_an_earlier_end_takes_nothing_from_a_nomination() -> None:
     assert state.nominations == (("n", NOW + 20.0),)
 
 
+def test_what_pods_of_a_leaving_node_need_does_not_end_with_the_pods_that_wait() -> None:
+    """DIS-20: they have not been evicted yet, so none of them waits."""
+    until = NOW + 20.0
+    waiting = SchedulerState(cluster="c").expect(("n", "m"), until, 5)
+
+    assert (waiting.expected, waiting.expected_seen) == (("m", "n"), 5)
+    assert waiting.nominate(("n",), until).expected == ("m",)
+    assert waiting.nominate(("n",), until).expect(("n",), until, 6).expected == ("m",)
+    assert waiting.forget(NOW + 21.0).expected == ()
+
+
 @pytest.mark.parametrize(("longest", "seconds"), [(10.0, 20.0), (60.0, 120.0), (1.0, 10.0), (5.0, 10.0)])
 def test_a_nomination_lasts_twice_the_longest_batch_window_and_not_less_than_ten_seconds(
     longest: float, seconds: float

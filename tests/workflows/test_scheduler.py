@@ -23,7 +23,17 @@ from dovetail.activities.provisioning.await_provisioning_plan import AwaitProvis
 from dovetail.activities.provisioning.create_node_claims import CreateNodeClaims
 from dovetail.activities.termination.begin_and_end_departure import BeginAndEndDeparture
 from dovetail.messages.inputs import ClaimInput
-from dovetail.messages.outcomes import CreateOutcome, Drop, Due, Go, Hold, LaunchOutcome, MarkOutcome, StepOutcome
+from dovetail.messages.outcomes import (
+    CreateOutcome,
+    Drop,
+    Due,
+    Go,
+    Hold,
+    LaunchOutcome,
+    MarkOutcome,
+    NothingPlanned,
+    StepOutcome,
+)
 from dovetail.messages.plans import (
     DisruptionCommand,
     DisruptionPlan,
@@ -407,7 +417,9 @@ async def test_a_nominated_node_is_named_to_the_planner_and_not_disrupted(full_s
         return Go(plan=disruption_plan("node-9"))
 
     def nominate(given: ProvisioningRequest) -> ProvisioningPlan:
-        return provisioning_plan(nominated=("node-9",), nodes=1)
+        return replace(
+            provisioning_plan(nominated=("node-9",)), seen=Seen(taken_at=0.0, versions=(*SEEN.versions, ("Pod", 5)))
+        )
 
     script = Script(
         provisioning=deque([nominate]),
@@ -422,7 +434,33 @@ async def test_a_nominated_node_is_named_to_the_planner_and_not_disrupted(full_s
         await handle.terminate()
 
     assert [r.command.targets[0].node for r in steps.arguments("mark_nodes")] == ["node-1"]
-    assert [n for n, _ in requests(steps, "await_disruption_plan")[1].nominations] == ["node-9"]
+    second = requests(steps, "await_disruption_plan")[1]
+    assert ([n for n, _ in second.nominations], second.expected, second.expected_seen) == (["node-9"], ("node-9",), 5)
+
+
+async def test_a_nominated_node_is_disrupted_by_a_decision_that_knew_of_it(full_server: Client) -> None:
+    """DIS-20: the pods that it was nominated for wait no more; the decision saw that, and asked in vain for it."""
+
+    planned = asyncio.Event()
+
+    def nothing_before_it(given: DisruptionRequest) -> NothingPlanned:
+        if not planned.is_set():
+            raise not_yet()
+        return NothingPlanned()
+
+    script = Script(
+        provisioning=deque([provisioning_plan(nominated=("node-9",))]),
+        disruption=deque([nothing_before_it, Go(plan=disruption_plan("node-9"))]),
+    )
+    steps = script.steps()
+    steps.answers["launch_instance"] = gone_after(planned)
+
+    async with serving_on(full_server)(WORKFLOWS, steps.of(*STEPS)) as cluster:
+        handle = await start(full_server, cluster)
+        await until(lambda: steps.arguments("mark_nodes"))
+        await handle.terminate()
+
+    assert [r.command.targets[0].node for r in steps.arguments("mark_nodes")] == ["node-9"]
 
 
 @pytest.mark.parametrize("verdict", ["go", "drop"])

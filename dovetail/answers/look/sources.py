@@ -25,7 +25,7 @@ from dovetail.answers.wording import moment_text
 from dovetail.background.time_limit import Clock
 from dovetail.connection.configuration import TemporalUnusable
 from dovetail.connection.temporal import ANSWER_SECONDS, connect
-from dovetail.disruption.decision_snapshot import claims_of, for_disruption
+from dovetail.disruption.decision_snapshot import claims_of, for_disruption, nominations_that_last
 from dovetail.messages.states import Held, Recent, SchedulerState
 from dovetail.messages.workflow_ids import scheduler_id
 from dovetail.model.objects.unreadable import Unreadable
@@ -148,7 +148,8 @@ def with_memory(snapshot: Snapshot, state: SchedulerState | None) -> Snapshot:
     if state is None:
         return for_disruption(snapshot, {}, frozenset())
     state = state.forget(snapshot.now)
-    whole = for_disruption(snapshot, dict(state.nominations), claims_of(state.held))
+    nominated = nominations_that_last(snapshot, state.nominations, state.expected, state.expected_seen)
+    whole = for_disruption(snapshot, nominated, claims_of(state.held))
     return replace(whole, refused_pods=_refused_pods(snapshot, state))
 
 
