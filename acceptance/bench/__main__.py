@@ -22,7 +22,7 @@ from typing import Any
 
 import orjson
 
-from acceptance.bench.asked import AskedWrongly, cost_settings, least_seconds
+from acceptance.bench.asked import AskedWrongly, beginning_seconds, cost_settings, least_seconds
 from acceptance.bench.inputs import disruption as bench_disruption
 from acceptance.bench.inputs import lifecycle, unlike_nodes
 from acceptance.bench.inputs.aws import ROWS as AWS
@@ -87,7 +87,9 @@ def _print_table(lines: list[Line]) -> None:
 
 
 def nearness(line: Line) -> str | None:
-    """How near the planned answer is to a bound, in words; None where nothing was bounded."""
+    """How near the planned answer is to a bound, or that none was found in time; None where nothing can be bounded."""
+    if "no bound" in line:
+        return f"{line['input']}: {line['no bound']}"
     over = line.get("over least")
     return None if over is None else f"{line['input']}: within {over - 1:.1%} of what is possible"
 
@@ -115,10 +117,13 @@ def main() -> int:
     made = [*generated, "generated_simulations", "generated_growth", *AWS, *lifecycle.INPUTS, *bench_disruption.INPUTS]
     made += [unlike_nodes.NAME, DAY]
     chosen = [name for name in [*_inputs(arguments.folder), *made] if arguments.only in name]
+    if os.environ.get("POLICY") == "cost" and (seconds := least_seconds(os.environ)):
+        most = seconds + beginning_seconds(os.environ)
+        print(f"a bound is looked for: at most {most:g} s an input (LEAST_SECONDS={seconds:g})", file=sys.stderr)
     lines = []
     for name in chosen:
-        lines.append(_run(name, arguments.folder, arguments.out, arguments.repeat))
         print(f"  {name} …", file=sys.stderr, flush=True)
+        lines.append(_run(name, arguments.folder, arguments.out, arguments.repeat))
     _print_table([line for line in lines if "fault" not in line])
     for words in filter(None, map(nearness, lines)):
         print(words)

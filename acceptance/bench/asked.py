@@ -31,6 +31,11 @@ def least_seconds(environment: Mapping[str, str]) -> float:
     return _number(environment, "LEAST_SECONDS", 30.0, least=0.0, most=3600.0)
 
 
+def beginning_seconds(environment: Mapping[str, str]) -> float:
+    """The longest that the first, rough bound may take, of the clock."""
+    return 4 * least_seconds(environment)
+
+
 def _number(environment: Mapping[str, str], name: str, default: float, least: float, most: float) -> float:
     text = environment.get(name, "")
     try:

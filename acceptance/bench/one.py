@@ -18,7 +18,7 @@ from typing import Any
 
 import orjson
 
-from acceptance.bench.asked import cost_settings, least_seconds
+from acceptance.bench.asked import beginning_seconds, cost_settings, least_seconds
 from acceptance.bench.inputs import unlike_nodes
 from acceptance.bench.inputs.made import GENERATED, GROWTH, diverse, standing_nodes
 from acceptance.binding.rounds import Coming, after_binding
@@ -41,7 +41,7 @@ def _stopwatch(seconds: float) -> Callable[[], bool]:
 
 # POLICY=cost looks for cheaper nodes, for as many processor seconds per thousand pods as COST_SECONDS says.
 _COST = cost_settings(os.environ, _stopwatch)
-_LEAST_SECONDS = least_seconds(os.environ)
+_LEAST_SECONDS, _BEGINNING_SECONDS = least_seconds(os.environ), beginning_seconds(os.environ)
 _BOUND = (  # whose answer is bound, and whether its pods are nominated to the nodes meant for them
     ("bound", _COST, True),
     ("bound if nobody is nominated", _COST, False),
@@ -189,12 +189,15 @@ def _beside_least(whole: Line, line: Line) -> Line:
     if line["refused"] or not _LEAST_SECONDS:
         return {}
     from acceptance.least.bound import least_of  # a solver that the other inputs need not hold in memory
+    from acceptance.least.programs import NotSolved
     from acceptance.least.reading import NotBounded, question_of
 
     try:
-        least = least_of(question_of(whole), _LEAST_SECONDS)
+        least = least_of(question_of(whole), _LEAST_SECONDS, _BEGINNING_SECONDS)
     except NotBounded as reason:
         return {"no least": str(reason)}
+    except NotSolved as reason:
+        return {"no bound": f"no bound was found in {_BEGINNING_SECONDS:g} s ({reason})"}
     return {"least": round(least.dollars, 4), "over least": _part(line["cost"], least.dollars)}
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from acceptance.least.programs import Entries, Program, solve
+from acceptance.least.programs import Entries, NotSolved, Program, solve
 from acceptance.least.reading import Floats, Question
 
 _NEAR = 1.003  # patterns in part that cost no more than this over the bound: there is nothing left to look for
@@ -29,16 +29,17 @@ class Least:
     in_part: float | None
 
 
-def least_of(question: Question, seconds: float) -> Least:
-    """The best bound that is found in so many seconds of the processor."""
+def least_of(question: Question, seconds: float, pouring: float = 600.0) -> Least:
+    """The best bound that is found in so many seconds of the processor, once pods are poured. Pouring ends, or
+    nothing is known, after `pouring` of the clock."""
     until = time.process_time() + seconds
-    poured, worth = _poured(question)
+    poured, worth = _poured(question, pouring)
     if time.process_time() >= until:
         return Least(poured, None)
     return _Rounds(question, poured, worth).run(until)
 
 
-def _poured(question: Question) -> tuple[float, Floats]:
+def _poured(question: Question, seconds: float) -> tuple[float, Floats]:
     """What poured pods cost, and what a pod of each kind is worth. A flow is a part of a kind on a choice."""
     choice, kind = np.nonzero(question.suits)
     # Of very many flows the rules of one node are left out here: they come back with whole pods.
@@ -62,7 +63,7 @@ def _poured(question: Question) -> tuple[float, Floats]:
             low=low,
             high=np.full(len(low), np.inf),
         ),
-        seconds=600,
+        seconds=seconds,
     )
     return found.least, np.maximum(found.worth[:kinds], 0.0)
 
@@ -95,16 +96,19 @@ class _Rounds:
         """Until the patterns cost no more than the bound, nothing new is found, or the time is over."""
         worth, in_part = self.centre, None
         while time.process_time() < until:
-            found = list(self._dearest(worth, until))
-            over = max([ratio for ratio, _, _ in found], default=0.0)
-            if not found or time.process_time() >= until:
-                break
-            bound = float(worth @ self.question.stock) / over
-            if bound > self.best:
-                self.best, self.centre = bound, worth / over
-            for _, choice, pattern in found:
-                self._add(pattern, choice)
-            in_part, newest = self._mixed()
+            try:
+                found = list(self._dearest(worth, until))
+                over = max([ratio for ratio, _, _ in found], default=0.0)
+                if not found or time.process_time() >= until:
+                    break
+                bound = float(worth @ self.question.stock) / over
+                if bound > self.best:
+                    self.best, self.centre = bound, worth / over
+                for _, choice, pattern in found:
+                    self._add(pattern, choice)
+                in_part, newest = self._mixed()
+            except NotSolved:
+                break  # what has been found holds
             if in_part <= self.best * _NEAR:
                 break
             worth = _INWARD * newest + (1 - _INWARD) * self.centre

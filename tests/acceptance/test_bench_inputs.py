@@ -18,14 +18,15 @@ from dovetail.placement.settings import without_clock
 from tests.recorded import BENCHMARKS
 
 
-def _ran(folder: Path, document: Json, result: Json | None = None) -> tuple[int, Any, str]:
+def _ran(folder: Path, document: Json, result: Json | None = None, **settings: str) -> tuple[int, Any, str]:
     """The exit code, the line, and what stood on standard error; the answer lies in `out`."""
     whole = {"input": document, "instanceTypesFile": "types.json.gz", **({"result": result} if result else {})}
     (folder / "it.json.gz").write_bytes(gzip.compress(orjson.dumps(whole)))
     (folder / "types.json.gz").write_bytes((BENCHMARKS / "instance_types_400.json.gz").read_bytes())
     (folder / "out").mkdir()
     command = [sys.executable, "-m", "acceptance.bench.one", "it", str(folder), str(folder / "out"), "1"]
-    done = subprocess.run(command, capture_output=True, check=False, env={**os.environ, "POLICY": "cost"}, text=True)
+    environment = {**os.environ, "POLICY": "cost", **settings}
+    done = subprocess.run(command, capture_output=True, check=False, env=environment, text=True)
     return done.returncode, orjson.loads(done.stdout) if done.stdout else None, done.stderr
 
 
@@ -37,6 +38,15 @@ def test_pods_that_nodes_that_stand_take_have_an_answer_and_no_figures_of_bindin
     assert (line["nodes"], line["refused"], line["over upstream"]) == (0, 0, None)
     assert "bound" not in line
     assert orjson.loads((tmp_path / "out" / "it.answer.json").read_bytes())["existing"]
+
+
+@pytest.mark.slow
+def test_a_bound_that_is_not_found_in_time_is_a_line_and_no_fault(tmp_path: Path) -> None:
+    code, line, err = _ran(tmp_path, diverse(200), LEAST_SECONDS="0.001")
+
+    assert code == 0, err
+    assert line["no bound"] == "no bound was found in 0.004 s (Time limit reached)"
+    assert line["refused"] == 0 and "least" not in line
 
 
 @pytest.mark.soak
@@ -67,6 +77,8 @@ def test_what_cannot_be_read_is_named(variable: str, value: str, says: str) -> N
 def test_how_near_an_answer_is_to_a_bound_is_said_in_words() -> None:
     assert nearness({"input": "openb", "over least": 1.0412}) == "openb: within 4.1% of what is possible"
     assert nearness({"input": "openb", "no least": "nodes that stand"}) is None
+    late = {"input": "openb", "no bound": "no bound was found in 120 s (Time limit reached)"}
+    assert nearness(late) == "openb: no bound was found in 120 s (Time limit reached)"
 
 
 @pytest.mark.slow
