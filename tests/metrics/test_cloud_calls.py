@@ -36,20 +36,21 @@ def counted(meter: Meter, name: str, *labels: str) -> list[tuple[object, ...]]:
     [
         (NoCapacity(message="none"), "InsufficientCapacityError"),
         (ClassNotReady(message="no class"), "NodeClassNotReadyError"),
-        (LaunchRefused(reason="BadImage", message="no image"), ""),
+        (LaunchRefused(reason="BadImage", message="no image"), "unknown"),
     ],
 )
 async def test_a_launch_that_comes_to_nothing_is_an_error_with_upstreams_name(
     meter: Meter, answer: NoCapacity | ClassNotReady | LaunchRefused, error: str
 ) -> None:
-    """CLD-9, BEH-113: anything without a name of upstream's is empty."""
+    """CLD-9, BEH-113: anything without a name of upstream's is unknown."""
     cloud = FakeCloud(World())
     cloud.answer = answer
 
     found = await MeasuredCloud(cloud, "fake").launch(CLAIM, "request", "token")
 
     assert found == answer
-    assert counted(meter, "errors_total", "method", "error", "provider") == [("Create", error, "fake")]
+    labels = ("method", "error", "provider", "nodepool")
+    assert counted(meter, "errors_total", *labels) == [("Create", error, "fake", "pool")]
     assert counted(meter, "duration_seconds", "method") == [("Create",)]
 
 
@@ -66,7 +67,7 @@ async def test_a_call_that_fails_is_timed_and_raised(meter: Meter) -> None:
     with pytest.raises(Throttled):
         await MeasuredCloud(cloud, "fake").launch(CLAIM, "request", "token")
 
-    assert counted(meter, "errors_total", "method", "error") == [("Create", "")]
+    assert counted(meter, "errors_total", "method", "error", "nodepool") == [("Create", "unknown", "pool")]
     assert counted(meter, "duration_seconds", "method") == [("Create",)]
 
 

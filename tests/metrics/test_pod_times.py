@@ -102,6 +102,23 @@ def test_gauges_say_how_long_a_pod_has_waited_for_what() -> None:
     assert gauges(times) == {"pods_unstarted_time_seconds": 4.0}
 
 
+def test_what_waits_for_devices_of_resource_claims_has_the_label_of_upstream(monkeypatch: pytest.MonkeyPatch) -> None:
+    """MET-1, since 1.15: the waits to be bound alone."""
+    kept: list[tuple[str, dict[str, str]]] = []
+    monkeypatch.setattr(pod_times, "observe", lambda name, seconds, labels: kept.append((name, labels)))
+    times, pod = PodTimes(Clock(), duties=on_duty()), pending()
+    pod = replace(pod, shape=replace(pod.shape, uses_resource_claims=True))
+    times.heard(None, pod)
+    waits = {sample.name: dict(sample.labels).get("dynamic_resources") for sample in times.samples()}
+    times.heard(pod, replace(pod, node_name="n", phase="Running", ready=True))
+
+    assert waits == {"pods_unstarted_time_seconds": None, "pods_unbound_time_seconds": "true"}
+    assert kept == [
+        ("pods_bound_duration_seconds", {"dynamic_resources": "true"}),
+        ("pods_startup_duration_seconds", {}),
+    ]
+
+
 def test_the_pass_under_way_shows_its_pods_and_for_how_long_it_has_lasted() -> None:
     """MET-1p."""
     clock = Clock()

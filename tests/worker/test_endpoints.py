@@ -67,7 +67,7 @@ async def test_budgets_are_shown_gross_and_no_family_twice(monkeypatch: pytest.M
     lines = await scraped(world, reader)
 
     assert 'dovetail_watch_broken{kind="CSINode"} 1' in lines
-    labels = '{nodepool="a",reason="Drifted"}'
+    labels = '{nodepool="a",reason="drifted"}'
     assert f"karpenter_nodepools_allowed_disruptions{labels} 1" in lines
     assert f"karpenter_nodepools_nodes_consuming_budgets{labels} 1" in lines
     families = [line.split()[2] for line in lines if line.startswith("# TYPE")]

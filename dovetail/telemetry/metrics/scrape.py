@@ -254,6 +254,6 @@ class Scrape:
     def _budgets(self, snapshot: Snapshot) -> Iterator[Sample]:
         """DIS-58: what the budgets allow before leaving nodes are subtracted, and how many are leaving."""
         for (pool, reason), found in sorted(allowances(snapshot, self.settings).items()):
-            labels = (("nodepool", pool), ("reason", reason))
+            labels = (("nodepool", pool), ("reason", reason.lower()))
             yield Sample(name="nodepools_allowed_disruptions", labels=labels, value=float(found.allowed))
             yield Sample(name="nodepools_nodes_consuming_budgets", labels=labels, value=float(found.consuming))

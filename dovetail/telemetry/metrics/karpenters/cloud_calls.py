@@ -10,6 +10,7 @@ from typing import Literal, TypeVar
 
 from temporalio import activity
 
+from dovetail.model import names
 from dovetail.model.nodes import NodeClaim
 from dovetail.ports.cloud import ClassNotReady, Cloud, Instance, LaunchRefused, NoCapacity, Prepared
 from dovetail.ports.failures import Failure
@@ -17,6 +18,8 @@ from dovetail.telemetry.metrics.karpenters.catalogue import count, observe
 from dovetail.telemetry.metrics.karpenters.controllers import controller_of
 
 T = TypeVar("T")
+
+UNKNOWN = "unknown"  # upstream's label of an error that has no name of its own
 
 
 class MeasuredCloud:
@@ -31,13 +34,14 @@ class MeasuredCloud:
     async def launch(
         self, claim: NodeClaim, request: str, token: str
     ) -> Instance | NoCapacity | ClassNotReady | LaunchRefused:
-        found = await self._timed("Create", lambda: self._cloud.launch(claim, request, token))
+        pool = claim.labels.get(names.NODE_POOL, "")
+        found = await self._timed("Create", lambda: self._cloud.launch(claim, request, token), pool)
         if isinstance(found, NoCapacity):
-            self._failed("Create", "InsufficientCapacityError")
+            self._failed("Create", "InsufficientCapacityError", pool)
         elif isinstance(found, ClassNotReady):
-            self._failed("Create", "NodeClassNotReadyError")
+            self._failed("Create", "NodeClassNotReadyError", pool)
         elif isinstance(found, LaunchRefused):
-            self._failed("Create", "")
+            self._failed("Create", UNKNOWN, pool)
         return found
 
     async def find(self, claim_uid: str = "", provider_id: str = "") -> Instance | None:
@@ -55,19 +59,19 @@ class MeasuredCloud:
     async def list_instances(self) -> tuple[Instance, ...]:
         return await self._timed("List", self._cloud.list_instances)
 
-    async def _timed(self, method: str, call: Callable[[], Awaitable[T]]) -> T:
+    async def _timed(self, method: str, call: Callable[[], Awaitable[T]], pool: str = "") -> T:
         began = time.monotonic()
         try:
             return await call()
         except Failure:
-            self._failed(method, "")
+            self._failed(method, UNKNOWN, pool)
             raise
         finally:
             observe("cloudprovider_duration_seconds", time.monotonic() - began, self._labels(method))
 
-    def _failed(self, method: str, error: str) -> None:
-        """Count the failure; its label is upstream's for the error, or empty if there is none."""
-        count("cloudprovider_errors_total", {**self._labels(method), "error": error})
+    def _failed(self, method: str, error: str, pool: str = "") -> None:
+        """Count the failure, by upstream's name for it. `pool`: whose node was asked for, where one was."""
+        count("cloudprovider_errors_total", {**self._labels(method), "error": error, "nodepool": pool})
 
     def _labels(self, method: str) -> dict[str, str]:
         step = activity.info().activity_type if activity.in_activity() else ""

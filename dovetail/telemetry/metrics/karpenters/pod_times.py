@@ -23,6 +23,7 @@ class _Wait:
     namespace: str
     created: float
     bound: bool
+    devices: str  # "true" if it asks for devices by resource claims, as upstream's label
     acknowledged: float | None = None  # first seen by the planner
     decided: bool = False  # whatever that first decision was
     placed: float | None = None  # since when room has been found
@@ -52,7 +53,8 @@ class PodTimes:
     def _follow(self, pod: Pod, now: float) -> None:
         wait = self._waits.get(pod.uid)
         if wait is None:
-            wait = _Wait(pod.name, pod.namespace, pod.created, bound=bool(pod.node_name))
+            devices = str(pod.shape.uses_resource_claims).lower()
+            wait = _Wait(pod.name, pod.namespace, pod.created, bool(pod.node_name), devices)
             self._waits[pod.uid] = wait
         if pod.node_name and not wait.bound:
             wait.bound = True
@@ -109,14 +111,16 @@ class PodTimes:
         for wait in waits:
             labels = (("name", wait.name), ("namespace", wait.namespace))
             for name, since in _waiting_since(wait):
-                yield Sample(name=name, labels=labels, value=max(0.0, now - since))
+                own = (*labels, ("dynamic_resources", wait.devices)) if "unbound" in name else labels
+                yield Sample(name=name, labels=own, value=max(0.0, now - since))
 
     def _observe(self, what: str, wait: _Wait, now: float) -> None:
         if not self.duties.has(UPKEEP):
             return
-        observe(f"pods_{what}_duration_seconds", now - wait.created, {})
+        labels = {"dynamic_resources": wait.devices} if what == "bound" else {}
+        observe(f"pods_{what}_duration_seconds", now - wait.created, labels)
         if wait.placed is not None:
-            observe(f"pods_provisioning_{what}_duration_seconds", now - wait.placed, {})
+            observe(f"pods_provisioning_{what}_duration_seconds", now - wait.placed, labels)
 
 
 def _waiting_since(wait: _Wait) -> Iterator[tuple[str, float]]:
