@@ -18,13 +18,13 @@ TAKEN: Final = "DOVETAIL_TAKEN"
 WAITING: Final = tuple(
     f"tests/{name}/" for name in ("cli", "faults", "packaging", "storm", "system", "upgrade", "worker", "workflows")
 )
-# Their tests share worlds, plays or recordings that take long to make.
-TOGETHER: Final = tuple(f"tests/{name}/" for name in ("faults", "ports", "recorded", "storm", "testbed", "upgrade"))
+# Their tests share worlds, plays or recordings that take long to make, or are played beside each other.
+TOGETHER: Final = tuple(
+    f"tests/{name}/" for name in ("faults", "ports", "recorded", "storm", "system", "testbed", "upgrade")
+)
 # The longest, by what they took when they ran in lanes of their own: begun last they would be waited for.
 FIRST: Final = (
-    *("tests/upgrade/", "tests/recorded/", "tests/faults/", "tests/properties/test_claims.py"),
-    *(f"tests/system/test_{name}.py" for name in ("rollouts", "pauses", "gates", "asked_gates", "workers_that_go")),
-    *(f"tests/system/test_{name}.py" for name in ("temporal_away", "time_rules", "tctl_calls", "launch_brake")),
+    *("tests/system/", "tests/upgrade/", "tests/recorded/", "tests/faults/", "tests/properties/test_claims.py"),
     *(
         f"tests/cluster/test_{name}.py"
         for name in ("flagships_changes", "flagships_savings", "flagships_drains", "flagships_books")

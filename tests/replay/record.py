@@ -27,7 +27,7 @@ from dovetail.workflows.converter import DATA_CONVERTER
 from tests.faults.catalogue import LIVES
 from tests.faults.lives import live
 from tests.replay.recorded import HISTORIES, anonymous
-from tests.system.conftest import a_disruption_that_waits, a_settled_node
+from tests.system.beside import a_disruption_that_waits, a_settled_node
 from tests.system.histories import executions
 from worlds.stage.running import own_stage
 from worlds.stage.stage import Stage

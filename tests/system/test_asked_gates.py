@@ -21,6 +21,7 @@ from dovetail.ports.failures import Failure
 from testbed.plane.unavailable import TestbedUnavailable
 from testbed.prometheus import find_program
 from testbed.prometheus.server import scraping
+from tests.system.beside import beside
 from tests.system.test_pauses import SMALL, shown
 from tests.unavailable import no_prometheus
 from tests.waiting import until_answered
@@ -165,6 +166,7 @@ async def play(stage: Stage, told: Told, url: str) -> None:
     assert "canary: passed after" in story and "rest: passed after" in story
 
 
+@beside
 async def test_an_error_rate_and_a_silent_prometheus_hold_what_a_canary_began(stage: Stage) -> None:
     async with speaking() as told:
         await play(stage, told, told.url)

@@ -18,7 +18,7 @@ from temporalio.service import RPCError
 from dovetail.cli.demo.temporal_server import TemporalServer, free_ports
 from dovetail.messages.workflow_ids import caretaker_id, scheduler_id
 from tests.adapters.simulator.manifests import a_node, a_pdb, a_pod
-from tests.system.conftest import a_disruption_that_waits, a_settled_node
+from tests.system.beside import a_disruption_that_waits, a_settled_node, beside
 from tests.system.test_metrics import scrape
 from tests.waiting import until_answered
 from worlds.patience import CROWDED
@@ -213,6 +213,7 @@ STATES: Final[tuple[State, ...]] = (
 )
 
 
+@beside
 async def test_the_only_pool_may_be_deleted_while_its_pods_become_pending(stage: Stage) -> None:
     await the_only_pool_deleted_while_its_pods_become_pending(stage)
     await settled(stage)
@@ -220,6 +221,7 @@ async def test_the_only_pool_may_be_deleted_while_its_pods_become_pending(stage:
     assert share <= SHARE and events <= EVENTS_A_MINUTE, f"{share:.1%} of a core, {events} events"
 
 
+@beside
 async def test_kubelets_heartbeats_cost_a_worker_at_rest_no_look_and_no_write(stage: Stage) -> None:
     """Played faster than a thousand kubelets send them. The label that comes last is a change: once a look has followed
     it, the heartbeats before it have been seen too."""

@@ -7,6 +7,7 @@ import pytest
 
 from dovetail.model import names
 from dovetail.model.values.json import Json
+from tests.system.beside import beside
 from worlds.stage.stage import Stage, has_condition
 
 pytestmark = pytest.mark.temporal
@@ -49,6 +50,7 @@ def nominations(stage: Stage) -> list[str]:
     return [e["involvedObject"]["name"] for e in stage.world.objects("Event") if e["reason"] == "Nominated"]
 
 
+@beside
 async def test_a_buffer_gets_nodes_keeps_them_is_filled_again_and_gives_them_back(stage: Stage) -> None:
     """PLC-211 to PLC-214, PLC-1, DIS-20, DIS-68: nodes are emptied at once here, but for the buffer's."""
     stage.start_worker(FEATURE_GATES=GATES)
@@ -76,6 +78,7 @@ async def test_a_buffer_gets_nodes_keeps_them_is_filled_again_and_gives_them_bac
     assert len(stage.world.instances()) == 3
 
 
+@beside
 async def test_a_buffer_follows_its_workload_and_bad_ones_say_why_and_delay_no_other(stage: Stage) -> None:
     """PLC-211: one percent of a workload is one pod; what is missing is named by object and field."""
     stage.start_worker(FEATURE_GATES=GATES)
@@ -114,6 +117,7 @@ def unreadable() -> Json:
     return odd
 
 
+@beside
 async def test_with_the_gate_closed_a_buffer_is_not_looked_at(stage: Stage) -> None:
     stage.start_worker()
     stage.apply_pool()

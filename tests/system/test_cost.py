@@ -7,6 +7,7 @@ import pytest
 from dovetail.adapters.kwok.instance_types import default_types
 from dovetail.model import names
 from dovetail.model.values.json import Json
+from tests.system.beside import beside
 from worlds.stage.stage import Stage, deployment, node_class, node_pool
 
 pytestmark = pytest.mark.temporal
@@ -48,6 +49,7 @@ def selects(pod: Json) -> str:
     return str(pod["spec"]["nodeSelector"][names.NODE_POOL])
 
 
+@beside
 async def test_a_pool_under_the_policy_runs_the_same_pods_for_less(stage: Stage) -> None:
     """PLQ-34, through the front door: the worker, the API server and the cloud."""
     stage.world.apply(node_class())

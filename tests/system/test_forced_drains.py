@@ -7,6 +7,7 @@ import pytest
 
 from dovetail.model import names
 from dovetail.model.values.json import Json
+from tests.system.beside import beside
 from tests.system.test_pauses import said, shown
 from worlds.stage.stage import Stage, deployment, node_class, node_pool
 
@@ -64,6 +65,7 @@ def graces_of_force(stage: Stage, name: str) -> list[int]:
     return [json.loads(entry.detail)["gracePeriodSeconds"] for entry in mine]
 
 
+@beside
 async def test_a_force_ends_what_it_was_meant_for_and_nothing_else(stage: Stage) -> None:
     """TRM-49, TRM-50. Two nodes with a hook and a volume, whose policies name a PDB, or all three; and one whose
     pod a person forces, which has ten minutes to end."""

@@ -65,6 +65,7 @@ from dovetail.model.nodes import NodeClassRef
 from dovetail.model.pools import ClaimTemplate, NodePool
 from dovetail.model.scheduling.taints import Taint
 from dovetail.model.values.json import Json
+from tests.system.beside import beside
 from tests.test_architecture import STEPS
 from worlds.stage.stage import Stage
 
@@ -329,6 +330,7 @@ def records(stage: Stage) -> Json:
     return kept
 
 
+@beside
 async def test_no_stranger_s_step_touches_what_stands(stage: Stage) -> None:
     stage.start_worker()
     stage.apply_pool(budgets=[{"nodes": "0"}])
@@ -383,6 +385,7 @@ async def test_no_stranger_s_step_touches_what_stands(stage: Stage) -> None:
     assert len(begun) == 6 and all("'refused'" in one and "was begun by" in one for one in begun), begun
 
 
+@beside
 async def test_who_takes_the_scheduler_s_id_disrupts_no_more_nodes_than_the_budgets_let_go(stage: Stage) -> None:
     """DIS-141."""
     stage.start_worker()

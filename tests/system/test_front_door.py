@@ -7,7 +7,6 @@ where what it says is the point.
 import asyncio
 import json
 import signal
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,7 +14,7 @@ import pytest
 from dovetail.cli.demo.temporal_server import free_ports
 from dovetail.model import names
 from dovetail.model.values.json import Json
-from tests.system.conftest import Disrupted
+from tests.system.beside import Disrupted, beside
 from tests.system.histories import replay_all
 from tests.system.test_temporal_away import ask
 from worlds.patience import CROWDED
@@ -42,6 +41,7 @@ async def record_of(stage: Stage, claim: Json) -> dict[str, Any]:
     return found
 
 
+@beside
 async def test_dovetail_cancel_before_the_delete_gives_the_node_back(disrupted: Disrupted) -> None:
     stage, claim = disrupted
 
@@ -60,6 +60,7 @@ async def test_dovetail_cancel_before_the_delete_gives_the_node_back(disrupted: 
     assert await replay_all(await stage.client(), stage.cluster) > 0
 
 
+@beside
 async def test_a_cancel_by_temporals_own_command_gives_the_node_back(disrupted: Disrupted) -> None:
     stage, claim = disrupted
     owner = claim["metadata"]["annotations"][names.OWNER]
@@ -77,6 +78,7 @@ async def test_a_cancel_by_temporals_own_command_gives_the_node_back(disrupted: 
     assert (record["outcome"], record["message"], record["by"]) == ("cancelled", "second thoughts", "")
 
 
+@beside
 async def test_a_cancel_without_a_worker_is_recorded_and_acts_when_one_is_back(disrupted: Disrupted) -> None:
     stage, claim = disrupted
     node = claim["status"]["nodeName"]
@@ -96,6 +98,7 @@ async def test_a_cancel_without_a_worker_is_recorded_and_acts_when_one_is_back(d
     assert (record["message"], record["by"]) == ("while no worker runs", "alice")
 
 
+@beside
 async def test_after_the_delete_a_cancel_is_refused_and_a_signal_is_answered_by_an_event(settled: Stage) -> None:
     stage = settled
     stage.world.set(shutdown=90.0)  # so that the disruption is still under way when the command has started
@@ -124,6 +127,7 @@ def event(stage: Stage, reason: str) -> Json | None:
     return next((e for e in stage.world.objects("Event") if e["reason"] == reason), None)
 
 
+@beside
 async def test_a_cancel_of_a_node_that_nothing_takes_lets_it_rest(settled: Stage) -> None:
     stage = settled
     node = stage.managed_nodes()[0]["metadata"]["name"]
@@ -143,6 +147,7 @@ def target(stage: Stage) -> str:
     return f"cluster {stage.cluster} (UID {namespace['metadata']['uid']} of kube-system)"
 
 
+@beside
 async def test_nothing_begins_while_paused_and_everything_does_after_the_resume(settled: Stage) -> None:
     stage = settled
 
@@ -166,6 +171,7 @@ async def test_nothing_begins_while_paused_and_everything_does_after_the_resume(
     assert f"PAUSED: {words} for all NodePools {says}" in shown[1]
 
 
+@beside
 async def test_a_pause_counts_also_while_no_worker_runs(settled: Stage) -> None:
     stage = settled
     stage.kill(stage.workers[-1])
@@ -191,6 +197,7 @@ async def ended(stage: Stage, *arguments: str, **environment: str) -> tuple[int,
     return code, err
 
 
+@beside
 async def test_no_temporal_server_is_one_line_that_names_the_address_and_the_worker_waits(stage: Stage) -> None:
     """A worker that ended would be started again ever more rarely, and answer no warning in between."""
     worker, log = stage.start_worker(TEMPORAL_ADDRESS="127.0.0.1:1"), stage.folder / "worker.log"
@@ -204,6 +211,7 @@ async def test_no_temporal_server_is_one_line_that_names_the_address_and_the_wor
     assert "Traceback" not in said
 
 
+@beside
 async def test_a_command_without_a_temporal_server_is_one_line_that_names_the_address(stage: Stage) -> None:
     """Where it can say nothing without one; `status` answers all the same."""
     code, err = await ended(stage, "log", TEMPORAL_ADDRESS="127.0.0.1:1")
@@ -212,19 +220,19 @@ async def test_a_command_without_a_temporal_server_is_one_line_that_names_the_ad
     assert "Traceback" not in err
 
 
-async def test_no_world_file_is_one_line_that_names_the_file(stage: Stage, tmp_path: Path) -> None:
-    missing = tmp_path / "missing.db"
+@beside
+async def test_no_world_file_is_one_line_that_names_the_file(stage: Stage) -> None:
+    missing = stage.folder / "missing.db"
     code, err = await ended(stage, "worker", DOVETAIL_WORLD=str(missing))
     assert code == 1
     assert err.splitlines()[-1] == f"dovetail: embedded world: there is no file {missing}"
     assert "Traceback" not in err
 
 
-async def test_an_api_server_that_does_not_answer_is_one_line_that_names_it_and_the_worker_waits(
-    stage: Stage, tmp_path: Path
-) -> None:
+@beside
+async def test_an_api_server_that_does_not_answer_is_one_line_that_names_it_and_the_worker_waits(stage: Stage) -> None:
     """A wrong address cannot be told from an outage; a worker that ended would be started again ever more rarely."""
-    file, log, [port] = tmp_path / "kubeconfig", stage.folder / "worker.log", free_ports(1)
+    file, log, [port] = stage.folder / "kubeconfig", stage.folder / "worker.log", free_ports(1)
     file.write_text(json.dumps(unreachable()))
     worker = stage.start_worker_of_cluster(file, HEALTH_PROBE_PORT=str(port))
     await stage.until(lambda: "waits until it answers" in log.read_text(), 60, "the worker says what it waits for")
@@ -241,8 +249,9 @@ async def test_an_api_server_that_does_not_answer_is_one_line_that_names_it_and_
 
 
 @pytest.mark.parametrize("kubeconfig", ["missing", "empty"])
-async def test_no_cluster_is_one_line_that_names_it(stage: Stage, tmp_path: Path, kubeconfig: str) -> None:
-    file = tmp_path / "kubeconfig"
+@beside
+async def test_no_cluster_is_one_line_that_names_it(stage: Stage, kubeconfig: str) -> None:
+    file = stage.folder / "kubeconfig"
     if kubeconfig == "empty":
         file.write_text("")
     code, err = await ended(stage, "worker", DOVETAIL_WORLD="", KUBECONFIG=str(file))
@@ -279,12 +288,14 @@ def unreachable() -> Json:
         ),
     ],
 )
+@beside
 async def test_a_bad_setting_is_one_line_that_names_its_variable(stage: Stage, name: str, value: str) -> None:
     code, err = await ended(stage, "worker", **{name: value})
     assert code == 1
     assert err.startswith(f"dovetail: {name}: ") and "\n" not in err
 
 
+@beside
 async def test_objects_that_cannot_be_used_are_named_and_the_rest_goes_on(stage: Stage) -> None:
     """An unparsable pool, a pool whose NodeClass is unknown, one that nothing can satisfy; and a good one."""
     stage.world.put_raw(unreadable_pool())
@@ -309,6 +320,7 @@ def unreadable_pool() -> Json:
     return body
 
 
+@beside
 async def test_a_worker_that_is_asked_to_stop_ends_by_itself_and_with_code_zero(settled: Stage) -> None:
     stage = settled
     worker = stage.workers[-1]

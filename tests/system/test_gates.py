@@ -4,6 +4,7 @@ import pytest
 
 from dovetail.model import names
 from dovetail.model.values.json import Json
+from tests.system.beside import beside
 from worlds.stage.stage import Stage, deployment, has_condition, node_class, node_pool
 
 pytestmark = pytest.mark.temporal
@@ -39,6 +40,7 @@ def most_at_once(stage: Stage) -> int:
     return max(counts)
 
 
+@beside
 async def test_a_static_pool_keeps_its_number_through_growing_shrinking_and_a_killed_worker(stage: Stage) -> None:
     """NPL-40 to NPL-44, BEH-96, BEH-97, DUR-21: two workers, one of which dies in the middle; never one too many."""
     stage.world.apply(node_class())
@@ -82,6 +84,7 @@ async def test_a_static_pool_drifts_within_its_limit_of_nodes(stage: Stage) -> N
     assert len(stage.instances_by_claim()) == 4
 
 
+@beside
 async def test_without_the_gate_a_static_pool_gets_nothing(stage: Stage) -> None:
     """PLM-13: a dynamic pool beside it shows that the worker works."""
     stage.world.apply(node_class())
@@ -97,6 +100,7 @@ async def test_without_the_gate_a_static_pool_gets_nothing(stage: Stage) -> None
 
 
 @pytest.mark.parametrize("legacy", ["false", "true"])
+@beside
 async def test_a_silent_node_is_repaired_and_its_pods_run_elsewhere(stage: Stage, legacy: str) -> None:
     """GCR-15, GCR-16, GCR-20, BEH-40, BEH-44, BEH-47: with a replacement first or at once, whatever its pods ask
     for."""

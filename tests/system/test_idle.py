@@ -21,6 +21,7 @@ from dovetail.activities.orders import await_orders
 from dovetail.activities.provisioning import await_provisioning_plan
 from dovetail.activities.upkeep import keep_up
 from dovetail.messages.workflow_ids import caretaker_id, scheduler_id
+from tests.system.beside import beside
 from worlds.stage.idle_workers import LOADED_SECONDS, until
 from worlds.stage.stage import Stage
 
@@ -52,6 +53,7 @@ def returns_in(events: list[Any]) -> int:
     return sum(1 for e in events if e.event_type == EventType.EVENT_TYPE_ACTIVITY_TASK_COMPLETED)
 
 
+@beside
 async def test_an_idle_wait_writes_nothing(stage: Stage) -> None:
     stage.start_worker()
     await started(stage)
@@ -62,6 +64,7 @@ async def test_an_idle_wait_writes_nothing(stage: Stage) -> None:
     assert {i: len(await events_of(stage, i)) for i in singletons(stage)} == before
 
 
+@beside
 async def test_idle_scheduler_and_caretaker_stay_under_1200_events_a_day(stage: Stage) -> None:
     command = [sys.executable, "-c", HASTY, "worker", "--cluster", stage.cluster, "--world", str(stage.file)]
     worker = subprocess.Popen(command, env={**stage.environment(), "PYTHONPATH": str(Path.cwd())})

@@ -8,6 +8,7 @@ import pytest
 
 from dovetail.model import names
 from dovetail.rules.brake.unused_launches import stop_text
+from tests.system.beside import beside
 from worlds.stage.stage import Stage
 
 pytestmark = pytest.mark.temporal
@@ -44,6 +45,7 @@ def said(stage: Stage, reason: str) -> list[str]:
     return [str(e.get("message") or e.get("note")) for e in stage.world.objects("Event") if e.get("reason") == reason]
 
 
+@beside
 async def test_useless_nodes_of_one_owner_stop_nobody_else_and_a_person_resumes_a_stopped_pool(stage: Stage) -> None:
     """PLQ-32, PLQ-33: two nodes for one pod and no third one, a stranger's pod that runs; and a stop that outlasts the
     worker, until it is taken off."""
@@ -94,6 +96,7 @@ async def test_useless_nodes_of_one_owner_stop_nobody_else_and_a_person_resumes_
     assert stop_of(stage) == ""
 
 
+@beside
 async def test_a_pool_that_does_not_exist_is_not_resumed(stage: Stage) -> None:
     assert await stage.dovetail("resume", "--pool", "nowhere") == (
         1,

@@ -7,6 +7,7 @@ from functools import partial
 import pytest
 
 from dovetail.cli.demo.temporal_server import free_ports
+from tests.system.beside import beside
 from tests.waiting import until_answered
 from worlds.stage.stage import Stage
 
@@ -38,6 +39,7 @@ async def scrape_with(port: int, beginning: str) -> dict[str, float]:
     return found if any(series.startswith(beginning) for series in found) else {}
 
 
+@beside
 async def test_a_worker_that_is_scraped_shows_a_nodes_life(stage: Stage) -> None:
     """MET-1: names, labels; BEH-28: one sample each."""
     metrics, health = free_ports(2)

@@ -18,6 +18,7 @@ from dovetail.messages.workflow_ids import scheduler_id
 from dovetail.model import names
 from dovetail.model.values.json import Json
 from dovetail.model.values.time import parse_time
+from tests.system.beside import beside
 from tests.waiting import until_answered
 from worlds.patience import CROWDED
 from worlds.stage.running import own_stage
@@ -176,6 +177,7 @@ async def test_a_pause_set_with_kubectl_before_the_first_worker_holds_and_ends_b
     assert "[Paused]" in explained
 
 
+@beside
 async def test_a_plan_that_waits_is_shown_cancelled_and_its_node_rests(stage: Stage) -> None:
     """In the fifteen seconds before the second look, which for an empty node are the only ones there are. On a crowded
     machine the command may take longer than these: then the node has gone, and the next one is tried."""
@@ -204,6 +206,7 @@ async def test_a_plan_that_waits_is_shown_cancelled_and_its_node_rests(stage: St
 
 
 @pytest.mark.parametrize("window", ["held", "draining first"])
+@beside
 async def test_a_disruption_is_cancelled_by_an_annotation_alone(stage: Stage, window: str) -> None:
     """By a person without access to Temporal: while a plan waits, and after the mark while a pod blocks the drain."""
     pool, claim = await node_that_drains_first(stage)
@@ -243,6 +246,7 @@ async def recorded(stage: Stage, node: str) -> None:
     assert "called off by alice: not now" in await shown(stage, "history", node)
 
 
+@beside
 async def test_a_drain_is_paused_and_resumed_in_the_middle(stage: Stage) -> None:
     """With drain-first, so that the delete follows the drain; --drains holds the evictions and nothing else."""
     pool, claim = await node_that_drains_first(stage)
@@ -278,6 +282,7 @@ def _owner(stage: Stage, claim: Json) -> str:
     return str((found["metadata"].get("annotations") or {}).get(names.OWNER, "")) if found else ""
 
 
+@beside
 async def test_a_drain_before_the_delete_ends_with_the_grace_period(stage: Stage) -> None:
     """A pod that must not be disrupted holds taint and budget no longer than the claim allows."""
     pool = node_pool([SMALL])
@@ -307,6 +312,7 @@ def _protected(stage: Stage) -> Json:
     return body
 
 
+@beside
 async def test_a_node_that_a_person_asks_for_is_drained_as_its_pdb_permits_whatever_its_grace_period(
     stage: Stage,
 ) -> None:

@@ -13,6 +13,7 @@ from dovetail.disruption.upkeep.roll_out import NODES_UP_TO_DATE as UP_TO_DATE
 from dovetail.model import names
 from dovetail.model.values.json import Json
 from dovetail.model.values.time import parse_time
+from tests.system.beside import beside
 from tests.system.test_pauses import SMALL, shown
 from worlds.stage.stage import Stage, deployment, has_condition, node_class, node_pool
 
@@ -44,6 +45,7 @@ POLICY: Json = {
 }
 
 
+@beside
 async def test_one_node_goes_first_and_the_rest_when_a_person_promotes_it(stage: Stage) -> None:
     pool = node_pool([SMALL], budgets=[{"nodes": "100%"}])
     stage.world.apply(node_class())
@@ -88,6 +90,7 @@ async def test_one_node_goes_first_and_the_rest_when_a_person_promotes_it(stage:
 IMAGES = dict[str, str]
 
 
+@beside
 async def test_an_image_that_breaks_pods_is_taken_back_and_no_pod_that_came_meanwhile_got_it(stage: Stage) -> None:
     def applied(image: str, gone: str = "") -> None:
         found = node_class()
@@ -161,6 +164,7 @@ async def test_an_image_that_breaks_pods_is_taken_back_and_no_pod_that_came_mean
     assert len(images()) == 2 * NODES + 1 and not has_condition(rollout(), "Stalled")
 
 
+@beside
 async def test_a_change_back_to_the_image_of_an_earlier_roll_out_is_taken_back_as_any_other(stage: Stage) -> None:
     """The earlier one is complete and knows the target as the image of before it: it once made the refused node stay,
     while people were told that it had been taken back."""
@@ -201,6 +205,7 @@ def ready_pods(stage: Stage) -> int:
     return sum(has_condition(pod, "Ready") for pod in stage.world.objects("Pod"))
 
 
+@beside
 async def test_a_policy_has_one_made_of_a_change_which_asks_a_person_before_the_rest_goes(stage: Stage) -> None:
     pool = node_pool([SMALL], budgets=[{"nodes": "100%"}])
     stage.world.apply(node_class())

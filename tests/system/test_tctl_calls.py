@@ -5,9 +5,11 @@ here as tctl makes it, over the raw service, with no help of the SDK. docs/tctl.
 """
 
 import time
+from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
+import pytest_asyncio
 from google.protobuf.timestamp_pb2 import Timestamp
 from temporalio.api.common.v1 import Payload, Payloads, WorkflowExecution, WorkflowType
 from temporalio.api.enums.v1 import EventType
@@ -25,10 +27,11 @@ from temporalio.api.workflowservice.v1 import (
     TerminateWorkflowExecutionRequest,
 )
 
+from dovetail.cli.demo.temporal_server import TemporalServer
 from dovetail.messages.workflow_ids import caretaker_id, claim_owner_id, scheduler_id
 from dovetail.model import names
 from dovetail.model.values.json import Json
-from tests.system.conftest import Disrupted
+from tests.system.beside import Disrupted, beside, settled
 from tests.waiting import until_answered
 from worlds.stage.stage import Stage
 
@@ -41,6 +44,13 @@ WHO = "tctl@test"
 
 def since_the_beginning() -> StartTimeFilter:
     return StartTimeFilter(earliest_time=Timestamp(seconds=0), latest_time=Timestamp(seconds=int(time.time()) + 3600))
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
+async def read(tmp_path_factory: pytest.TempPathFactory, temporal_server: TemporalServer) -> AsyncIterator[Stage]:
+    """A stage with a node on which a pod runs, for all calls that only read."""
+    async with settled(tmp_path_factory.mktemp, temporal_server) as stage:
+        yield stage
 
 
 async def launch_of(stage: Stage) -> str:
@@ -56,8 +66,8 @@ async def _ended(stage: Stage, identity: str) -> bool:
     return described.close_time is not None
 
 
-async def test_workflow_list_open_finds_the_scheduler_by_its_type(settled: Stage) -> None:
-    client = await settled.client()
+async def test_workflow_list_open_finds_the_scheduler_by_its_type(read: Stage) -> None:
+    client = await read.client()
 
     async def look() -> Any:
         answer = await client.workflow_service.list_open_workflow_executions(
@@ -68,14 +78,14 @@ async def test_workflow_list_open_finds_the_scheduler_by_its_type(settled: Stage
                 type_filter=WorkflowTypeFilter(name="Scheduler"),
             )
         )
-        return [e for e in answer.executions if e.execution.workflow_id == scheduler_id(settled.cluster)]
+        return [e for e in answer.executions if e.execution.workflow_id == scheduler_id(read.cluster)]
 
     [found] = await until_answered(look, 60, "the Scheduler is listed")
     assert (found.type.name, found.status) == ("Scheduler", Status.WORKFLOW_EXECUTION_STATUS_RUNNING)
 
 
-async def test_workflow_list_finds_the_launch_that_has_ended_by_its_id(settled: Stage) -> None:
-    client, identity = await settled.client(), await launch_of(settled)
+async def test_workflow_list_finds_the_launch_that_has_ended_by_its_id(read: Stage) -> None:
+    client, identity = await read.client(), await launch_of(read)
 
     async def look() -> Any:
         answer = await client.workflow_service.list_closed_workflow_executions(
@@ -95,8 +105,8 @@ async def test_workflow_list_finds_the_launch_that_has_ended_by_its_id(settled: 
     )
 
 
-async def test_workflow_list_with_a_query_finds_a_claim_s_workflow_by_its_attribute(settled: Stage) -> None:
-    client, identity = await settled.client(), await launch_of(settled)
+async def test_workflow_list_with_a_query_finds_a_claim_s_workflow_by_its_attribute(read: Stage) -> None:
+    client, identity = await read.client(), await launch_of(read)
     claim = identity.rpartition("/")[2]
 
     async def look() -> Any:
@@ -109,20 +119,20 @@ async def test_workflow_list_with_a_query_finds_a_claim_s_workflow_by_its_attrib
     assert found.execution.workflow_id == identity
 
 
-async def test_workflow_count_counts_what_runs(settled: Stage) -> None:
-    client = await settled.client()
-    query = f"ExecutionStatus = 'Running' AND WorkflowId STARTS_WITH '{settled.cluster}/'"
+async def test_workflow_count_counts_what_runs(read: Stage) -> None:
+    client = await read.client()
+    query = f"ExecutionStatus = 'Running' AND WorkflowId STARTS_WITH '{read.cluster}/'"
 
     async def look() -> bool:
         request = CountWorkflowExecutionsRequest(namespace=NAMESPACE, query=query)
         return (await client.workflow_service.count_workflow_executions(request)).count == 2
 
-    await launch_of(settled)
+    await launch_of(read)
     assert await until_answered(look, 60, "the Scheduler and the Caretaker are counted")
 
 
-async def test_workflow_show_gives_every_step_of_a_launch(settled: Stage) -> None:
-    client, identity = await settled.client(), await launch_of(settled)
+async def test_workflow_show_gives_every_step_of_a_launch(read: Stage) -> None:
+    client, identity = await read.client(), await launch_of(read)
 
     answer = await client.workflow_service.get_workflow_execution_history(
         GetWorkflowExecutionHistoryRequest(
@@ -136,10 +146,10 @@ async def test_workflow_show_gives_every_step_of_a_launch(settled: Stage) -> Non
     assert events[-1].event_type == EventType.EVENT_TYPE_WORKFLOW_EXECUTION_COMPLETED
 
 
-async def test_workflow_describe_shows_what_the_scheduler_waits_for(settled: Stage) -> None:
-    client = await settled.client()
+async def test_workflow_describe_shows_what_the_scheduler_waits_for(read: Stage) -> None:
+    client = await read.client()
     request = DescribeWorkflowExecutionRequest(
-        namespace=NAMESPACE, execution=WorkflowExecution(workflow_id=scheduler_id(settled.cluster))
+        namespace=NAMESPACE, execution=WorkflowExecution(workflow_id=scheduler_id(read.cluster))
     )
 
     async def look() -> Any:
@@ -152,6 +162,7 @@ async def test_workflow_describe_shows_what_the_scheduler_waits_for(settled: Sta
     assert answer.workflow_execution_info.type.name == "Scheduler"
 
 
+@beside
 async def test_workflow_signal_with_plain_json_gives_a_node_back(disrupted: Disrupted) -> None:
     stage, claim = disrupted
     client = await stage.client()
@@ -169,6 +180,7 @@ async def test_workflow_signal_with_plain_json_gives_a_node_back(disrupted: Disr
     assert await given_back(stage, claim) == ("cancelled", "by tctl")
 
 
+@beside
 async def test_workflow_cancel_gives_a_node_back(disrupted: Disrupted) -> None:
     stage, claim = disrupted
     client = await stage.client()
@@ -197,6 +209,7 @@ async def given_back(stage: Stage, claim: Json) -> tuple[str, str]:
     return record["outcome"], record["message"]
 
 
+@beside
 async def test_workflow_terminate_ends_the_caretaker_and_a_worker_starts_it_again(settled: Stage) -> None:
     """A worker looks once a minute; whatever the Caretaker was at is found again from the objects."""
     client, identity = await settled.client(), caretaker_id(settled.cluster)

@@ -4,37 +4,23 @@ The embedded world has no warnings; what leaves here is a claim that a person de
 """
 
 import asyncio
-import contextlib
 import signal
 import time
 import urllib.error
 import urllib.request
-from collections.abc import AsyncIterator
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
-import pytest_asyncio
 
 from dovetail.cli.demo.temporal_server import free_ports, start_temporal
 from dovetail.messages.workflow_ids import claim_owner_id
 from dovetail.model.values.json import Json
-from worlds.stage.running import own_stage
+from tests.system.beside import beside
 from worlds.stage.stage import Stage
 
 pytestmark = pytest.mark.temporal
 
 STOP_SECONDS = 45.0  # what a worker may take to end: its grace and the flush after it, on a busy machine
-
-
-@pytest_asyncio.fixture(loop_scope="session")
-async def alone(tmp_path: Path) -> AsyncIterator[Stage]:
-    """A stage whose Temporal server may be taken away."""
-    made = await own_stage(tmp_path / "stage", "away")
-    yield made
-    with contextlib.suppress(ProcessLookupError):
-        made.temporal.process.send_signal(signal.SIGCONT)
-    await made.close()
 
 
 async def started_again(stage: Stage) -> None:
@@ -75,6 +61,7 @@ async def ask(port: int, path: str) -> tuple[int, str]:
     return await asyncio.to_thread(get)
 
 
+@beside
 async def test_a_node_that_leaves_is_drained_without_temporal_and_its_workflow_takes_over(alone: Stage) -> None:
     """The server hangs, is killed, and comes back with what it had."""
     stage, [port] = alone, free_ports(1)
@@ -104,6 +91,7 @@ async def test_a_node_that_leaves_is_drained_without_temporal_and_its_workflow_t
     assert "Temporal is away" not in (await ask(port, "/healthz"))[1]
 
 
+@beside
 async def test_a_worker_that_starts_while_temporal_is_away_waits_and_drains_what_leaves(alone: Stage) -> None:
     stage = alone
     claim = await a_pod_on_a_node(stage)
@@ -125,6 +113,7 @@ async def test_a_worker_that_starts_while_temporal_is_away_waits_and_drains_what
 
 
 @pytest.mark.parametrize("how", [signal.SIGKILL, pytest.param(signal.SIGSTOP, marks=pytest.mark.soak)])
+@beside
 async def test_a_worker_is_stopped_while_temporal_is_away(alone: Stage, how: signal.Signals) -> None:
     """Nobody takes what its steps have to say any more; it ends all the same."""
     stage = alone
@@ -139,6 +128,7 @@ async def test_a_worker_is_stopped_while_temporal_is_away(alone: Stage, how: sig
 
 
 @pytest.mark.soak
+@beside
 async def test_a_worker_lives_through_ten_minutes_without_temporal(alone: Stage) -> None:
     """Beyond every heartbeat timeout, and beyond what a liveness probe would call stuck."""
     stage, [port] = alone, free_ports(1)
@@ -158,6 +148,7 @@ async def test_a_worker_lives_through_ten_minutes_without_temporal(alone: Stage)
     assert stage.workers[-1].poll() is None
 
 
+@beside
 async def test_the_database_is_lost_with_the_server_and_what_was_drained_is_finished(alone: Stage) -> None:
     stage = alone
     claim = await a_pod_on_a_node(stage)

@@ -8,6 +8,7 @@ import pytest
 from dovetail.model import names
 from dovetail.model.values.json import Json
 from dovetail.model.values.time import format_time, parse_time
+from tests.system.beside import beside
 from tests.system.test_pauses import annotate, node_that_drains_first, shown
 from worlds.stage.stage import Stage, has_condition
 
@@ -27,6 +28,7 @@ def a_freeze(**spec: Any) -> Json:
     return {**kind, "spec": {"until": until, "reason": "peak season", **spec}}
 
 
+@beside
 async def test_a_window_holds_and_opens_and_a_freeze_calls_off_what_has_begun(stage: Stage) -> None:
     pool, claim = await node_that_drains_first(stage)
     name, node = claim["metadata"]["name"], claim["status"]["nodeName"]
@@ -71,6 +73,7 @@ def ready_as(stage: Stage, node: str, status: str) -> None:
     stage.world.patch("Node", node, {"status": {"conditions": [*others, condition]}}, "status")
 
 
+@beside
 async def test_while_nodes_are_not_well_none_begins_to_leave(stage: Stage) -> None:
     """The story of the guide, "While nodes are not well", until it has passed for so long."""
     pool, claim = await node_that_drains_first(stage)

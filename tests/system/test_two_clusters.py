@@ -6,10 +6,10 @@ Worlds, workers and the CLI are processes on one real server.
 import asyncio
 import subprocess
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
-import pytest_asyncio
 from temporalio.api.enums.v1 import EventType
 from temporalio.client import Client, WorkflowExecutionDescription, WorkflowExecutionStatus
 
@@ -28,6 +28,7 @@ from dovetail.messages.workflow_ids import (
 )
 from dovetail.messages.workflow_types import DISRUPT_NODES, SCHEDULER, TERMINATE_NODE
 from dovetail.model.values.json import Json
+from tests.system.beside import beside
 from tests.system.histories import executions, histories, replay_all
 from tests.waiting import until_answered
 from worlds.stage.running import shared_stage
@@ -45,12 +46,14 @@ def uid_of(stage: Stage) -> str:
     return str(namespace["metadata"]["uid"])
 
 
-@pytest_asyncio.fixture(loop_scope="session")
-async def twin(stage: Stage, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Stage]:
+@asynccontextmanager
+async def twin_of(stage: Stage) -> AsyncIterator[Stage]:
     """Another cluster of the stage's name."""
-    made = shared_stage(tmp_path_factory.mktemp("twin"), stage.cluster, stage.temporal)
-    yield made
-    await made.close()
+    made = shared_stage(stage.folder / "twin", stage.cluster, stage.temporal)
+    try:
+        yield made
+    finally:
+        await made.close()
 
 
 async def one_node(stage: Stage) -> Json:
@@ -77,42 +80,45 @@ def said(stage: Stage) -> str:
     return (stage.folder / "worker.log").read_text()
 
 
-async def test_a_second_cluster_of_the_name_is_refused_and_the_first_works_on(stage: Stage, twin: Stage) -> None:
-    stage.start_worker()
-    stage.apply_pool()
-    stage.deploy(1)
-    await stage.until(lambda: stage.running_pods() == 1 and stage.initialised(1), 90, "the pod runs")
-    twin.apply_pool()
-    twin.deploy(3)
+@beside
+async def test_a_second_cluster_of_the_name_is_refused_and_the_first_works_on(stage: Stage) -> None:
+    async with twin_of(stage) as twin:
+        stage.start_worker()
+        stage.apply_pool()
+        stage.deploy(1)
+        await stage.until(lambda: stage.running_pods() == 1 and stage.initialised(1), 90, "the pod runs")
+        twin.apply_pool()
+        twin.deploy(3)
 
-    code = await until_it_ends(twin, twin.start_worker())
-    orders = [
-        await twin.dovetail("cancel", stage.managed_nodes()[0]["metadata"]["name"], "--reason", "x"),
-        await twin.dovetail("pause", "--reason", "x"),
-        await twin.dovetail("resume"),
-    ]
-    doctor = await twin.dovetail("doctor")
-    taken = await twin.dovetail("take-over", "--from", uid_of(stage))
-    wrong = await twin.dovetail("take-over", "--from", uid_of(twin))
+        code = await until_it_ends(twin, twin.start_worker())
+        orders = [
+            await twin.dovetail("cancel", stage.managed_nodes()[0]["metadata"]["name"], "--reason", "x"),
+            await twin.dovetail("pause", "--reason", "x"),
+            await twin.dovetail("resume"),
+        ]
+        doctor = await twin.dovetail("doctor")
+        taken = await twin.dovetail("take-over", "--from", uid_of(stage))
+        wrong = await twin.dovetail("take-over", "--from", uid_of(twin))
 
-    assert code == 3
-    assert f"another cluster is called {stage.cluster}" in said(twin)
-    assert uid_of(stage) in said(twin) and uid_of(twin) in said(twin)
-    assert f"dovetail take-over --cluster {stage.cluster} --from {uid_of(stage)}" in said(twin)
-    done = [entry for entry in twin.writes_of_ours(0.0) if entry.operation != "cloud:list"]  # to list is to look
-    assert done == [] and twin.claims() == []
-    assert [code for code, _, _ in orders] == [3, 3, 3]
-    assert all(uid_of(stage) in err and uid_of(twin) in err for _, _, err in orders)
-    system = twin.world.get("Namespace", "kube-system")
-    assert system is not None and not system["metadata"].get("annotations")
-    assert doctor[0] == 1 and "FAIL  identity" in doctor[1]
-    assert taken[0] == 1 and "stop the other cluster's workers first" in taken[2]
-    assert wrong[0] == 1 and "not taken over" in wrong[2]
-    stage.world.scale("web", 2)
-    await stage.until(lambda: stage.running_pods() == 2, 90, "the first cluster goes on")
-    assert (await stage.dovetail("doctor"))[1].count("ok    identity") == 1
+        assert code == 3
+        assert f"another cluster is called {stage.cluster}" in said(twin)
+        assert uid_of(stage) in said(twin) and uid_of(twin) in said(twin)
+        assert f"dovetail take-over --cluster {stage.cluster} --from {uid_of(stage)}" in said(twin)
+        done = [entry for entry in twin.writes_of_ours(0.0) if entry.operation != "cloud:list"]  # to list is to look
+        assert done == [] and twin.claims() == []
+        assert [code for code, _, _ in orders] == [3, 3, 3]
+        assert all(uid_of(stage) in err and uid_of(twin) in err for _, _, err in orders)
+        system = twin.world.get("Namespace", "kube-system")
+        assert system is not None and not system["metadata"].get("annotations")
+        assert doctor[0] == 1 and "FAIL  identity" in doctor[1]
+        assert taken[0] == 1 and "stop the other cluster's workers first" in taken[2]
+        assert wrong[0] == 1 and "not taken over" in wrong[2]
+        stage.world.scale("web", 2)
+        await stage.until(lambda: stage.running_pods() == 2, 90, "the first cluster goes on")
+        assert (await stage.dovetail("doctor"))[1].count("ok    identity") == 1
 
 
+@beside
 async def test_every_workflow_and_step_says_whose_it_is(stage: Stage) -> None:
     claim = await one_node(stage)
     name, node = claim["metadata"]["name"], claim["status"]["nodeName"]
@@ -146,6 +152,7 @@ async def test_every_workflow_and_step_says_whose_it_is(stage: Stage) -> None:
     assert await replay_all(client, stage.cluster) > 0
 
 
+@beside
 async def test_a_worker_that_is_handed_another_clusters_step_does_not_take_it(stage: Stage) -> None:
     claim = await one_node(stage)
     name, node = claim["metadata"]["name"], claim["status"]["nodeName"]
@@ -205,6 +212,7 @@ async def test_a_rebuilt_cluster_takes_the_name_over_and_works(stage: Stage) -> 
     assert await memo_of(theirs, scheduler_id(stage.cluster)) == uid_of(stage)
 
 
+@beside
 async def test_a_cancel_and_a_history_leave_another_clusters_node_of_that_name_alone(stage: Stage) -> None:
     stage.start_worker()
     stage.apply_pool()

@@ -12,6 +12,7 @@ import pytest
 
 from dovetail.model import names
 from dovetail.model.values.json import Json
+from tests.system.beside import beside
 from tests.system.histories import replay_all
 from worlds.stage.stage import Stage
 
@@ -137,6 +138,7 @@ async def facts(stage: Stage, rounds: Rounds) -> None:
     assert await replay_all(await stage.client(), stage.cluster) > 0
 
 
+@beside
 async def test_two_workers_double_nothing_lose_nothing_and_keep_the_budget(stage: Stage) -> None:
     await facts(stage, Rounds(count=10, seed=3, kill_every=4))
 

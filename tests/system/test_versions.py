@@ -20,6 +20,7 @@ from temporalio.service import RPCError
 
 from dovetail.messages.workflow_ids import caretaker_id, claim_owner_id, scheduler_id
 from dovetail.worker.versions import times_due
+from tests.system.beside import beside
 from tests.system.histories import replay_all
 from tests.waiting import until_answered, until_version_is_known
 from worlds.stage.stage import Stage
@@ -145,16 +146,10 @@ class Versions:
         return [names.count("poke") for names in signals]
 
 
-@pytest.fixture
-async def versions(stage: Stage) -> Versions:
-    return Versions(stage, await stage.client())
-
-
-async def test_the_singletons_follow_the_version_and_a_launch_ends_on_the_one_that_it_began_on(
-    versions: Versions,
-) -> None:
+@beside
+async def test_the_singletons_follow_the_version_and_a_launch_ends_on_the_one_that_it_began_on(stage: Stage) -> None:
     """Forward, and back again."""
-    stage = versions.stage
+    versions = Versions(stage, await stage.client())
     versions.start("one")
     await versions.set_current("one")
     await versions.singletons_are_on("one")
@@ -193,7 +188,9 @@ async def test_the_singletons_follow_the_version_and_a_launch_ends_on_the_one_th
     await replay_all(versions.client, stage.cluster)
 
 
-async def test_a_version_without_a_share_takes_nothing(versions: Versions) -> None:
+@beside
+async def test_a_version_without_a_share_takes_nothing(stage: Stage) -> None:
+    versions = Versions(stage, await stage.client())
     versions.start("one")
     await versions.set_current("one")
     await versions.singletons_are_on("one")
@@ -209,10 +206,12 @@ async def test_a_version_without_a_share_takes_nothing(versions: Versions) -> No
     assert untouched == runs and pokes == [0, 0]
 
 
+@beside
 async def test_without_versions_in_temporal_a_new_build_pokes_once_whichever_of_its_workers_is_first(
-    versions: Versions,
+    stage: Stage,
 ) -> None:
     """Both serve together for a while, as in a rolling update."""
+    versions = Versions(stage, await stage.client())
     versions.start("one", versioned=False)
     for identity in versions.singletons:
         await until_answered(lambda identity=identity: waits_twice(versions.client, identity), 60, f"{identity} waits")  # type: ignore[misc]
@@ -239,8 +238,10 @@ async def waits_twice(client: Client, identity: str) -> bool:
 
 
 @pytest.mark.soak
-async def test_a_ramp_moves_the_singletons_and_its_end_takes_them_back(versions: Versions) -> None:
+@beside
+async def test_a_ramp_moves_the_singletons_and_its_end_takes_them_back(stage: Stage) -> None:
     """At 100 per cent every workflow is in the ramp, at none nobody."""
+    versions = Versions(stage, await stage.client())
     versions.start("one")
     await versions.set_current("one")
     await versions.singletons_are_on("one")
@@ -248,7 +249,6 @@ async def test_a_ramp_moves_the_singletons_and_its_end_takes_them_back(versions:
     versions.start("two")
     await versions.ramp("two", 100.0)
     await versions.singletons_are_on("two")
-    stage = versions.stage
     stage.apply_pool()
     stage.deploy(1)
     await stage.until(lambda: stage.running_pods() == 1 and stage.initialised(1), 120, "a pod runs")

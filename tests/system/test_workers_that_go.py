@@ -6,12 +6,14 @@ import signal
 import pytest
 
 from dovetail.messages.workflow_ids import caretaker_id, scheduler_id
+from tests.system.beside import beside
 from worlds.stage.idle_workers import LOADED_SECONDS, held_by, idle_pair, start, until
 from worlds.stage.stage import Stage, deployment
 
 pytestmark = pytest.mark.temporal
 
 
+@beside
 async def test_a_worker_without_anything_to_do_stops_at_once_and_the_next_one_goes_on_at_once(stage: Stage) -> None:
     """It used up the grace of those that act, because the reading of warnings is on their queue: an hour, here."""
     first = start(stage)
@@ -34,6 +36,7 @@ async def missed(stage: Stage, identity: str) -> list[str]:
     return [each.last_failure.message for each in started if each.attempt > 1]
 
 
+@beside
 async def test_a_pod_gets_its_claim_although_the_worker_that_waited_for_pods_was_killed(stage: Stage) -> None:
     """With another worker there; it took until the wait's heartbeat was missed, 46 to 49 s."""
     first, second = await idle_pair(stage)
@@ -49,6 +52,7 @@ async def test_a_pod_gets_its_claim_although_the_worker_that_waited_for_pods_was
     assert "holds await_provisioning_plan and does not answer" in (stage.folder / "worker.log").read_text()
 
 
+@beside
 async def test_a_deleted_claim_leaves_although_the_worker_that_looked_for_orders_was_killed(stage: Stage) -> None:
     """It is empty, so that no pod that must move shows the worker that lives what has happened."""
     first, second = await idle_pair(stage, consolidateAfter="Never")
@@ -65,6 +69,7 @@ async def test_a_deleted_claim_leaves_although_the_worker_that_looked_for_orders
     assert "holds await_orders and does not answer" in (stage.folder / "worker.log").read_text()
 
 
+@beside
 async def test_a_pod_without_a_place_is_no_reason_for_a_poke(stage: Stage) -> None:
     """The worker beside asks who holds the wait, and learns that the pod was answered."""
     await idle_pair(stage)
