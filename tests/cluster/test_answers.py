@@ -65,30 +65,81 @@ class Person:
         return process.returncode or 0, out.decode(), err.decode()
 
 
-@pytest.fixture
+async def test_the_api_server_says_where_a_person_is_and_where_it_comes_from_itself(ground: Ground) -> None:
+    """OPS-7: what a worker tells strangers and askers apart by, and that a person cannot say it for themselves."""
+    asked: list[str] = []
+
+    async def noted(target: str) -> tuple[int, str, str]:
+        asked.append(ASKER.get())
+        return 200, "text/plain", "noted"
+
+    # An API server whose address is one of loopback makes no such object.
+    slices, of = "/apis/discovery.k8s.io/v1/namespaces/default/endpointslices", {"apiVersion": "discovery.k8s.io/v1"}
+    one = {"metadata": {"name": "kubernetes"}, "addressType": "IPv4", "endpoints": [{"addresses": ["10.128.0.1"]}]}
+    assert (await ground.api.post(slices, {**of, "kind": "EndpointSlice", **one})).status == 201
+    client = Client(ClusterAddress(kubeconfig=ground.everything.plane.kubeconfig))
+    await client.open()
+    addresses = await KubeInspection(client, gated=(), need=Need(), node_classes=()).servers()
+    askers = Askers((), KubeInspection(client, gated=(), need=Need(), node_classes=()).servers)
+    endpoint = Endpoint(host="127.0.0.1", port=0, routes={}, pages={"/": noted}, askers=askers)
+    await endpoint.start()
+    assert endpoint.server is not None
+    await make_service(ground.api)
+    async with network(ground.everything.plane.folder, endpoint.server.sockets[0].getsockname()[1]):
+        for name, code in (("http-api", 200), ("http-metrics", 200), ("nobody", 503)):
+            path = f"{SPACE}/services/dovetail:{name}/proxy/page"
+            assert (await ground.api.get(path, **{"X-Forwarded-For": "203.0.113.7"})).status == code
+    await endpoint.stop()
+    await remove_pod(ground.api)
+
+    assert asked == ["127.0.0.1", "127.0.0.1"], "the last address is the one that the API server saw"
+    visitors = [Visitor(address=each, headers={"host": "any.name"}) for each in (*addresses, "10.128.200.9")]
+    refusals = [await askers.refusal(each) for each in visitors]
+    await client.close()
+    await ground.api.delete(f"{slices}/kubernetes")
+    assert addresses == ["10.128.0.1"] and not any(refusals[:-1]) and refusals[-1] is not None
+
+
+@pytest.fixture(scope="module")
 def ports() -> tuple[int, int]:
     """The worker's: for questions; for metrics and probes."""
     asked, probed = free_ports(2)
     return asked, probed
 
 
-@pytest_asyncio.fixture(loop_scope="session")
-async def served(ground: Ground, ports: tuple[int, int]) -> AsyncIterator[Ground]:
-    """One node with its pod; a worker that answers questions, behind a Service; roles for people."""
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
+async def answering(servers: Ground, ports: tuple[int, int]) -> AsyncIterator[Ground]:
+    """A worker that answers questions, behind a Service; roles for people. One for the whole file, whose tests mostly
+    ask: to start all this takes longer than they do."""
     port, metrics = ports
-    ground.kill_workers()
+    servers.kill_workers()
     own = {"DOVETAIL_API_PORT": str(port), "METRICS_PORT": str(metrics), "HEALTH_PROBE_PORT": str(metrics)}
-    answering = {**ground.everything.environment, **own, "DOVETAIL_FLIGHTS": str(ground.everything.folder / "flights")}
-    ground.workers.append(replace(ground.everything, environment=answering).start_worker())
-    await settle(ground, 1)
-    await make_service(ground.api)
+    environment = {**servers.everything.environment, **own}
+    environment["DOVETAIL_FLIGHTS"] = str(servers.everything.folder / "flights")
+    servers.workers.append(replace(servers.everything, environment=environment).start_worker())
+    await settle(servers, 1)
+    await make_service(servers.api)
     roles = {role["metadata"]["name"]: role for role in yaml.safe_load_all((DEPLOY / "operators.yaml").read_text())}
-    await give_rights(ground.api, READER, [roles["dovetail-viewer"]])
-    await give_rights(ground.api, OPERATOR, [roles["dovetail-viewer"], roles["dovetail-operator"]])
-    async with network(ground.everything.plane.folder, port):
-        yield ground
-    await remove_pod(ground.api)  # the next test finds no pod and no node but its own
-    await asyncio.to_thread(stop_process, ground.workers[-1], signal.SIGKILL)
+    await give_rights(servers.api, READER, [roles["dovetail-viewer"]])
+    await give_rights(servers.api, OPERATOR, [roles["dovetail-viewer"], roles["dovetail-operator"]])
+    async with network(servers.everything.plane.folder, port):
+        yield servers
+    await remove_pod(servers.api)  # what comes next finds no pod and no node but its own
+    await asyncio.to_thread(stop_process, servers.workers[-1], signal.SIGKILL)
+    servers.ensure_workers()
+    await servers.clear()
+    await servers.assert_events_are_named()
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def served(answering: Ground) -> Ground:
+    """With one node and its pod, beside the pod that stands for the worker."""
+
+    async def stands() -> bool:
+        return len(await answering.claims()) == 1 and await answering.settled(2)
+
+    await answering.until(stands, 120, "one node stands with its pod")
+    return answering
 
 
 async def test_the_page_opens_in_a_browser_through_the_api_server_s_proxy(served: Ground, tmp_path: Path) -> None:
@@ -238,41 +289,6 @@ async def test_the_same_person_looks_ahead_at_a_change_and_back_at_a_decision(se
     assert shadow[0] == 1 and "this worker acts" in shadow[2]
     done = {(e.verb, e.resource, e.subresource) for e in served.audit.entries(since) if e.user == READER}
     assert done == {("get", "services", "proxy")}
-
-
-async def test_the_api_server_says_where_a_person_is_and_where_it_comes_from_itself(ground: Ground) -> None:
-    """OPS-7: what a worker tells strangers and askers apart by, and that a person cannot say it for themselves."""
-    asked: list[str] = []
-
-    async def noted(target: str) -> tuple[int, str, str]:
-        asked.append(ASKER.get())
-        return 200, "text/plain", "noted"
-
-    # An API server whose address is one of loopback makes no such object.
-    slices, of = "/apis/discovery.k8s.io/v1/namespaces/default/endpointslices", {"apiVersion": "discovery.k8s.io/v1"}
-    one = {"metadata": {"name": "kubernetes"}, "addressType": "IPv4", "endpoints": [{"addresses": ["10.128.0.1"]}]}
-    assert (await ground.api.post(slices, {**of, "kind": "EndpointSlice", **one})).status == 201
-    client = Client(ClusterAddress(kubeconfig=ground.everything.plane.kubeconfig))
-    await client.open()
-    addresses = await KubeInspection(client, gated=(), need=Need(), node_classes=()).servers()
-    askers = Askers((), KubeInspection(client, gated=(), need=Need(), node_classes=()).servers)
-    endpoint = Endpoint(host="127.0.0.1", port=0, routes={}, pages={"/": noted}, askers=askers)
-    await endpoint.start()
-    assert endpoint.server is not None
-    await make_service(ground.api)
-    async with network(ground.everything.plane.folder, endpoint.server.sockets[0].getsockname()[1]):
-        for name, code in (("http-api", 200), ("http-metrics", 200), ("nobody", 503)):
-            path = f"{SPACE}/services/dovetail:{name}/proxy/page"
-            assert (await ground.api.get(path, **{"X-Forwarded-For": "203.0.113.7"})).status == code
-    await endpoint.stop()
-    await remove_pod(ground.api)
-
-    assert asked == ["127.0.0.1", "127.0.0.1"], "the last address is the one that the API server saw"
-    visitors = [Visitor(address=each, headers={"host": "any.name"}) for each in (*addresses, "10.128.200.9")]
-    refusals = [await askers.refusal(each) for each in visitors]
-    await client.close()
-    await ground.api.delete(f"{slices}/kubernetes")
-    assert addresses == ["10.128.0.1"] and not any(refusals[:-1]) and refusals[-1] is not None
 
 
 async def test_every_document_is_what_its_schema_says(served: Ground, tmp_path: Path) -> None:
