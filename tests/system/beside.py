@@ -1,7 +1,7 @@
 """Tests of whole simulated systems that are played beside each other: each has a cluster of its own and mostly waits.
 
-`@beside` makes a test of a play. The first one that is asked for begins all that this session has, AT_ONCE at a time
-and in their order; each test then waits for its own, and `-s` says how long it took. One that is chosen alone is played
+`@beside` makes a test of a play. The first one that is asked for begins all that this session has, AT_ONCE at a time,
+the longest first; each test then waits for its own, and `-s` says how long it took. One that is chosen alone is played
 alone. The name of a play's first parameter says on what stage it begins (BEGINNINGS); what others it has, pytest's
 parametrize gives.
 """
@@ -28,6 +28,7 @@ Disrupted = tuple[Stage, Json]
 Folder = Callable[[str], Path]  # a new one of that name
 
 AT_ONCE: Final = 5
+LONGEST: Final = ("test_upgrade_drill.py", "test_versions.py")  # begun last they would be waited for
 PLAY: Final = "play"
 
 
@@ -48,9 +49,9 @@ def beside(play: Play) -> Callable[..., Awaitable[None]]:
 
 
 def plays_of(session: pytest.Session) -> Mapping[str, pytest.Function]:
-    """The tests of this session that are plays, in their order."""
+    """The tests of this session that are plays, in the order in which they begin."""
     found = [item for item in session.items if isinstance(item, pytest.Function) and hasattr(item.obj, PLAY)]
-    return {item.nodeid: item for item in found}
+    return {item.nodeid: item for item in sorted(found, key=lambda item: item.path.name not in LONGEST)}
 
 
 def playing(session: pytest.Session, folder: Folder, server: TemporalServer) -> SideBySide[float]:
