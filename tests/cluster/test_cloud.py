@@ -1,4 +1,5 @@
-"""What AWS does to a cluster on real servers: a shortage, a new image, a warning, and a class that is taken away.
+"""What AWS does to a cluster on real servers: a shortage, a warning, and a class that is taken away. What a new image
+does is among the promises: test_flagships_changes.py.
 
 Everything goes through the front door: objects in the API server, messages in the queue, the cloud's ledger over HTTP.
 Shortages are remembered in a ConfigMap for minutes; each test names pools of its own, so that no shortage
@@ -85,22 +86,6 @@ async def test_a_pod_with_nowhere_else_to_go_asks_again_before_the_shortage_is_f
 
     assert any(names.ASKS_AGAIN in claim["metadata"]["annotations"] for claim in await ground.claims())
     await ground.assert_one_instance_per_claim()
-
-
-@pytest.mark.usefixtures("usual_class")
-async def test_a_class_that_chooses_another_image_rolls_its_nodes(ground: Ground) -> None:
-    old = {claim["metadata"]["name"] for claim in await settle(ground, 3)}
-    spec = {**NODE_CLASS["spec"], "amiSelectorTerms": [{"id": "ami-0a12023e"}], "amiFamily": "AL2023"}
-    await set_class(ground, {**NODE_CLASS, "spec": spec})
-
-    async def rolled() -> bool:
-        left = {claim["metadata"]["name"] for claim in await ground.claims()}
-        return not left & old and await ground.settled(3)
-
-    await ground.until(rolled, 240, "every node is of the other image")
-    images = {i["image"] for i in await ground.instances() if i["state"] == "running"}
-    assert images == {"ami-0a12023e"}
-    await ground.assert_nothing_tainted_or_leaked()
 
 
 async def test_a_spot_warning_replaces_its_node_and_no_other(ground: Ground) -> None:

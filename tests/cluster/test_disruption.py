@@ -7,7 +7,6 @@ measured by `python -m acceptance.bench.live`.
 
 import asyncio
 import time
-from dataclasses import replace
 from functools import partial
 
 import pytest
@@ -15,7 +14,6 @@ import pytest
 from dovetail.model import names
 from dovetail.model.values.json import Json
 from dovetail.model.values.time import parse_time
-from dovetail.rules.brake.breakers import Breaker, Happened, with_breaker
 from dovetail.termination.announced import DRAINING, PLANNED
 from testbed.plane import AuditEntry
 from tests.cluster.system.scenes import NEVER, boot, gone
@@ -23,7 +21,6 @@ from worlds.cluster.fleets import fleet_pool, most_at_once, owners_in, pool_clai
 from worlds.cluster.ground import Ground
 from worlds.cluster.objects import DEPLOYMENTS, has_condition, is_tainted, no_eviction, owner_of
 from worlds.cluster.timeline import Timeline
-from worlds.disruption import a_pool
 
 pytestmark = pytest.mark.cluster
 
@@ -216,66 +213,6 @@ async def test_a_budget_and_a_protected_pod_hold_their_nodes_and_explain_says_so
         return not {n["metadata"]["name"] for n in await ground.nodes()} & set(where.values())
 
     await ground.until(both_left, 120, "both are replaced")
-
-
-async def test_failed_replacements_hold_the_others_of_their_pool_until_a_person_frees_them(ground: Ground) -> None:
-    """Decision 226, by what stands on the NodePool: as after three replacements that were not ready in time."""
-    closed: Json = {"budgets": [{"nodes": "0"}]}
-    await ground.apply(fleet_pool("held", disruption=closed))
-    await ground.apply(workload("held", "held", 2))
-    await ground.until(partial(pods_and_nodes, ground, 2, 2), 120, "two nodes with a pod each")
-    old = {c["metadata"]["name"] for c in await ground.claims()}
-
-    async def the_pool() -> Json:
-        return next(p for p in await ground.objects("NodePool") if p["metadata"]["name"] == "held")
-
-    before = (await the_pool())["metadata"]["annotations"][names.NODE_POOL_HASH]
-    await ground.apply(fleet_pool("held", colour="green", disruption=closed))
-
-    async def all_have_drifted() -> bool:
-        hashed = (await the_pool())["metadata"]["annotations"][names.NODE_POOL_HASH]
-        return hashed != before and all(has_condition(c, names.DRIFTED) for c in await ground.claims())
-
-    await ground.until(all_have_drifted, 60, "both nodes have drifted, and no budget lets them go")
-    hashed, now = (await the_pool())["metadata"]["annotations"][names.NODE_POOL_HASH], time.time()
-    failures = tuple(Happened(now - ago, f"{ago}") for ago in (1200, 600, 0))
-    known = with_breaker(
-        replace(a_pool(), annotations={names.NODE_POOL_HASH: hashed}),
-        Breaker(reason="Drifted", failures=failures, opened=now),
-    )
-    remembered = {names.BREAKER: known.annotations[names.BREAKER]}
-    body = fleet_pool("held", colour="green", disruption=ALL)
-    body["metadata"]["annotations"] = {**body["metadata"].get("annotations", {}), **remembered}
-    await ground.apply(body)
-
-    async def told() -> list[str]:
-        events = (await ground.api.get("/api/v1/namespaces/default/events")).body["items"]
-        mine = [e for e in events if e["involvedObject"]["name"] == "held"]
-        return [e["message"] for e in mine if e["reason"] == "ReplacementsHeld"]
-
-    [message] = await ground.until(told, 60, "an Event on the NodePool says what holds")
-    assert "3 replacements for Drifted were not ready in time or did not stay so" in message
-    assert {c["metadata"]["name"] for c in await ground.claims()} == old
-    _, said = await ground.dovetail("status")
-    assert "3 replacements for Drifted" in " ".join(said.split())
-    node = (await ground.nodes())[0]["metadata"]["name"]
-
-    async def explained() -> bool:
-        """Once the nomination of its pod, which holds it too, is over: it lasts 20 s."""
-        _, said = await ground.dovetail("explain", "node", node)
-        return "3 replacements for Drifted" in " ".join(said.split())
-
-    await ground.until(explained, 60, "an explanation of the node says what holds it")
-    admin = str(ground.everything.plane.kubeconfig)  # the worker itself may not pause
-    code, said = await ground.dovetail("resume", "--pool", "held", "--kubeconfig", admin)
-    assert code == 0, said
-
-    async def replaced() -> bool:
-        left = {c["metadata"]["name"] for c in await ground.claims()}
-        return not left & old and await ground.settled(2)
-
-    await ground.until(replaced, 180, "both nodes are replaced")
-    assert '"opened"' not in (await the_pool())["metadata"]["annotations"].get(names.BREAKER, ""), "it is closed"
 
 
 @pytest.mark.soak

@@ -180,12 +180,15 @@ async def test_a_breaker_opens_by_itself_and_a_person_closes_it(corner: Corner) 
     assert "1 replacements for Drifted were not ready in time or did not stay so" in told[0]["message"]
     await corner.kubectl("annotate", spared[0], f"{names.DO_NOT_DISRUPT}-")
     await corner.says("1 replacements for Drifted", "explain", "node", node_of(kept))
+    await corner.says("1 replacements for Drifted", "status")
     assert await corner.left(old) == {kept["metadata"]["name"]}
     assert kept["metadata"]["name"] not in Timeline(corner.calls()).marked()
 
     await corner.dovetail("resume", "--pool", corner.name)
     await corner.until(partial(all_gone, corner, old), 180, "the other one follows")
     await corner.settle(2, 2)
+    noted = (await corner.object("nodepool"))["metadata"]["annotations"].get(names.BREAKER, "")
+    assert '"opened"' not in noted, "it is closed"
     assert len(corner.made()) == 4, "two nodes, and one replacement for each"
 
 
