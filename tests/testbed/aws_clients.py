@@ -1,6 +1,7 @@
 """How tests call the AWS server: boto3 without retries, and the few calls that every test makes."""
 
 import base64
+from contextlib import suppress
 from typing import Any
 
 import boto3
@@ -25,7 +26,7 @@ class Aws:
     def __init__(self, server: CloudServer, config: Config = ONCE) -> None:
         self.server = server
         self._config = config
-        self.ec2 = self.client("ec2")
+        self.ec2, self.iam = self.client("ec2"), self.client("iam")
         self._since = server.control("GET", "ledger")["last"]
 
     def client(self, service: str) -> Any:
@@ -50,6 +51,8 @@ class Aws:
         return self.server.calls(operation, self._since)
 
     def template(self, name: str = "template", **data: Any) -> str:
+        with suppress(self.iam.exceptions.EntityAlreadyExistsException):
+            self.iam.create_instance_profile(InstanceProfileName="node-profile")
         self.ec2.create_launch_template(LaunchTemplateName=name, LaunchTemplateData={**TEMPLATE, **data})
         return name
 
@@ -78,7 +81,10 @@ def fleet_request(
         "LaunchTemplateConfigs": [
             {
                 "LaunchTemplateSpecification": {"LaunchTemplateName": "template", "Version": "$Latest"},
-                "Overrides": [{"InstanceType": name, "SubnetId": subnet} for name, subnet in pools],
+                "Overrides": [
+                    {"InstanceType": name, "SubnetId": subnet, "AvailabilityZone": f"us-west-2{subnet[-1]}"}
+                    for name, subnet in pools
+                ],
             }
         ],
         "TagSpecifications": [
@@ -94,6 +100,11 @@ def prioritized(priorities: dict[tuple[str, str], float | None], strategy: str |
         override |= {} if priority is None else {"Priority": priority}
     options = "SpotOptions" if kind == "spot" else "OnDemandOptions"
     return request | ({options: {"AllocationStrategy": strategy}} if strategy else {})
+
+
+def listed(tags: dict[str, str]) -> list[Json]:
+    """As AWS lists them."""
+    return [{"Key": key, "Value": value} for key, value in tags.items()]
 
 
 def launched(answer: Json) -> list[str]:

@@ -190,9 +190,9 @@ def test_what_the_template_says_reaches_the_instance(aws: Aws) -> None:
 @pytest.mark.parametrize(
     ("data", "code"),
     [
-        ({"ImageId": "ami-none"}, "InvalidAMIID.NotFound"),
+        ({"ImageId": "ami-0123456789abcdef0"}, "InvalidAMIID.NotFound"),
         ({"ImageId": "ami-0a12023b"}, "InvalidParameterValue"),  # an arm64 image on an x86_64 type
-        ({"NetworkInterfaces": [{"DeviceIndex": 0, "Groups": ["sg-none"]}]}, "InvalidGroup.NotFound"),
+        ({"NetworkInterfaces": [{"DeviceIndex": 0, "Groups": ["sg-0123456789abcdef0"]}]}, "InvalidGroup.NotFound"),
     ],
 )
 def test_a_wrong_template_is_listed_per_pool_and_launches_nothing(aws: Aws, data: dict[str, Any], code: str) -> None:
@@ -272,9 +272,8 @@ def test_a_dry_run_says_so_and_launches_nothing(aws: Aws) -> None:
 
 
 def test_run_instances_refuses_where_a_fleet_lists(aws: Aws) -> None:
-    """With an unknown profile, where the world checks profiles: AWS's code, not moto's NoSuchEntity."""
-    aws.patch_world(checkInstanceProfiles=True)
-    name = aws.template()
+    """With an unknown profile: AWS's code, not moto's NoSuchEntity."""
+    name = aws.template(IamInstanceProfile={"Name": "nobodys"})
 
     with pytest.raises(ClientError) as refusal:
         aws.ec2.run_instances(

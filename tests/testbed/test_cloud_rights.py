@@ -9,7 +9,7 @@ from botocore.exceptions import ClientError
 
 from dovetail.model.values.json import Json
 from testbed.cloud.server import CloudServer
-from tests.testbed.aws_clients import Aws, fleet_request, launched
+from tests.testbed.aws_clients import Aws, fleet_request, launched, listed
 
 OURS = {"kubernetes.io/cluster/dovetail": "owned", "eks:eks-cluster-name": "dovetail", "karpenter.sh/nodepool": "web"}
 PARAMETERS = "arn:aws:ssm:us-west-2:"  # and an account, or none for those of AWS itself
@@ -28,10 +28,6 @@ def strict_cloud(tmp_path_factory: pytest.TempPathFactory) -> Iterator[CloudServ
 def aws(strict_cloud: CloudServer) -> Aws:
     strict_cloud.control("POST", "reset")
     return Aws(strict_cloud)
-
-
-def listed(tags: dict[str, str]) -> list[Json]:
-    return [{"Key": key, "Value": value} for key, value in tags.items()]
 
 
 def tagged(tags: dict[str, str], *kinds: str) -> list[Json]:

@@ -269,12 +269,12 @@ def test_the_status_of_an_instance_says_its_state_and_what_is_scheduled_for_it(a
     running = ec2.describe_instance_status()["InstanceStatuses"]
     (row,) = ec2.describe_instance_status(InstanceIds=[instance_id], IncludeAllInstances=True)["InstanceStatuses"]
     with pytest.raises(ClientError) as refusal:
-        ec2.describe_instance_status(InstanceIds=[instance_id, "i-0dead0001", "i-0dead0002"])
+        ec2.describe_instance_status(InstanceIds=[instance_id, "i-0dead001", "i-0dead002"])
 
     assert [each["InstanceId"] for each in running if "InstanceState" in each] == []
     assert (row["InstanceState"]["Name"], row["Events"][0]["Code"]) == ("stopped", "instance-retirement")
     assert refusal.value.response["Error"]["Code"] == "InvalidInstanceID.NotFound"
-    assert refusal.value.response["Error"]["Message"] == "The instance IDs 'i-0dead0001, i-0dead0002' do not exist"
+    assert refusal.value.response["Error"]["Message"] == "The instance IDs 'i-0dead001, i-0dead002' do not exist"
 
 
 def test_an_event_reaches_the_queue_through_a_rule(aws: Aws) -> None:
@@ -393,12 +393,12 @@ def _asked_for_unknown(aws: Aws) -> list[str]:
     """What each question for things that are nowhere is answered: a code, or how many were found."""
     ec2, answers = aws.ec2, []
     questions = (
-        (ec2.describe_capacity_reservations, "CapacityReservationIds", "cr-0ff", "CapacityReservations"),
+        (ec2.describe_capacity_reservations, "CapacityReservationIds", "cr-000000ff", "CapacityReservations"),
         (ec2.describe_placement_groups, "GroupNames", "nope", "PlacementGroups"),
-        (ec2.describe_placement_groups, "GroupIds", "pg-0ff", "PlacementGroups"),
-        (ec2.describe_subnets, "SubnetIds", "subnet-0ff", "Subnets"),
-        (ec2.describe_security_groups, "GroupIds", "sg-0ff", "SecurityGroups"),
-        (ec2.describe_images, "ImageIds", "ami-0ff", "Images"),
+        (ec2.describe_placement_groups, "GroupIds", "pg-000000ff", "PlacementGroups"),
+        (ec2.describe_subnets, "SubnetIds", "subnet-000000ff", "Subnets"),
+        (ec2.describe_security_groups, "GroupIds", "sg-000000ff", "SecurityGroups"),
+        (ec2.describe_images, "ImageIds", "ami-000000ff", "Images"),
     )
     for ask, parameter, unknown, found in questions:
         try:

@@ -52,6 +52,7 @@ class Control:
             ("POST", "reset"): self._reset,
             ("GET", "ledger"): self._ledger,
             ("GET", "prices"): lambda _path, _asked: offerings.price_catalogue(self._cloud),
+            ("GET", "copied"): lambda _path, _asked: sorted(self._cloud.copied),
             ("GET", "types"): lambda _path, _asked: self._cloud.types(),
             ("GET", "instances"): self._instances,
             ("POST", "instances"): self._add_or_interrupt,

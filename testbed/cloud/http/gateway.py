@@ -13,10 +13,12 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from typing import Any
 
+from testbed import kinder
 from testbed.cloud.control.faults import Fault, Faults, spoiled
 from testbed.cloud.control.routes import Control
 from testbed.cloud.http.errors import AwsError, dry_run_passed
-from testbed.cloud.http.wire import Answer, Call, read_call, write_answer, write_error
+from testbed.cloud.http.fitting import Misfit, check_answer, check_body, marked
+from testbed.cloud.http.wire import KNOWN, Answer, Call, check_call, model, read_call, write_answer, write_error
 from testbed.cloud.json_object import Json
 from testbed.cloud.operations import (
     fleet,
@@ -65,6 +67,7 @@ class Gateway:
         self._faults = Faults(cloud.world)
         self._control = Control(cloud)
         self._guard = Guard(cloud)
+        self._may_copy = tuple(kinder.rows(kinder.COPIED))
 
     def __call__(self, environ: Environ, start_response: StartResponse) -> Iterable[bytes]:
         """Answer one request."""
@@ -95,23 +98,22 @@ class Gateway:
     def _carry_out(self, call: Call, environ: Environ, body: bytes, fault: Fault | None) -> Answer:
         notes: Json = {"fault": fault.as_note()} if fault is not None else {}
         operation = OPERATIONS.get((call.service, call.operation))
-        work = Work(cloud=self._cloud, call=call, notes=notes)
+        work = Work(cloud=self._cloud, call=replace(call, params=marked(call.params)), notes=notes)
         if operation is None:
             return self._ask_moto(work, environ, body)
         with self._cloud.lock:
             try:
+                check_call(call)
                 self._guard.check(work)
                 if call.operation.startswith("Describe") and call.params.get("DryRun"):
                     raise dry_run_passed()
                 result = operation(work)
+                self._check_answer(call, result)
             except AwsError as refused:
                 self._record(call, error=refused, notes=notes)
                 return write_error(call, refused)
             except Exception as bug:
-                traceback.print_exc()  # a defect of the test bed itself: seen in its log, answered like an AWS outage
-                broken = AwsError("InternalFailure", f"defect in the test bed: {bug!r}", 500)
-                self._record(call, error=broken, notes=notes)
-                return write_error(call, broken)
+                return self._defect(call, bug, notes)
             self._record(call, error=None, notes=notes)
         return write_answer(call, spoiled(result, fault))
 
@@ -119,13 +121,34 @@ class Gateway:
         call = work.call
         try:
             with self._cloud.lock:
+                check_call(call)
                 self._guard.check(work)
         except AwsError as refused:
             self._record(call, error=refused, notes=work.notes)
             return write_error(call, refused)
         answer, error = self._cloud.moto.ask(call, environ, body)
+        if error is None and call.service in KNOWN:
+            try:
+                check_body(model(call.service).operation_model(call.operation), answer.body)
+            except Misfit as bug:
+                return self._defect(call, bug, work.notes)
         self._record(call, error=error, notes=work.notes)
         return answer
+
+    def _check_answer(self, call: Call, result: Json) -> None:
+        operation = model(call.service).operation_model(call.operation)
+        copied = check_answer(operation, result) - self._cloud.copied
+        unexplained = [each for each in sorted(copied) if kinder.explained(each, self._may_copy) is None]
+        if unexplained:
+            raise Misfit(f"{', '.join(unexplained)}: copied from a request, without a row in {kinder.REGISTER.name}")
+        self._cloud.copied |= copied
+
+    def _defect(self, call: Call, bug: Exception, notes: Json) -> Answer:
+        """A defect of the test bed itself: seen in its log, answered like an outage of AWS."""
+        traceback.print_exception(bug)
+        broken = AwsError("InternalFailure", f"defect in the test bed: {bug!r}", 500)
+        self._record(call, error=broken, notes=notes)
+        return write_error(call, broken)
 
     def _record(self, call: Call, *, error: AwsError | None, notes: Json) -> None:
         self._cloud.ledger.record(

@@ -9,6 +9,7 @@ import io
 import re
 import threading
 import time
+from datetime import UTC
 from typing import Any
 
 from testbed.cloud.http.errors import AwsError
@@ -80,6 +81,13 @@ class MotoSide:
     def profile_names(self) -> set[str]:
         """The instance profiles that exist."""
         return {profile.name for profile in self.iam.get_instance_profiles()}
+
+    def has_profile(self, name: str, visible_after: float) -> bool:
+        """Whether EC2 knows a profile by now: IAM and EC2 agree a while after it was made."""
+        return any(
+            profile.name == name and time.time() >= profile.create_date.replace(tzinfo=UTC).timestamp() + visible_after
+            for profile in self.iam.get_instance_profiles()
+        )
 
     def send_message(self, body: str, queue: str | None = None) -> str:
         """Put a message into the interruption queue; its id."""

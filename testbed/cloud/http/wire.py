@@ -17,9 +17,11 @@ from xml.sax.saxutils import escape
 import botocore.session
 
 from testbed.cloud.http.errors import AwsError
+from testbed.cloud.http.fitting import check_request
 from testbed.cloud.json_object import Json
 
 FORM = "application/x-www-form-urlencoded"
+KNOWN = frozenset({"ec2", "eks", "iam", "pricing", "sqs", "ssm", "sts", "arc-zonal-shift"})
 REQUEST_ID = "00000000-0000-0000-0000-000000000000"
 
 
@@ -60,7 +62,8 @@ def read_call(environ: Mapping[str, Any], body: bytes) -> Call:
     agent = environ.get("HTTP_USER_AGENT", "")
     target = environ.get("HTTP_X_AMZ_TARGET", "")
     if target:
-        return Call(service=service, operation=target.rsplit(".", 1)[-1], params=json.loads(body or b"{}"), agent=agent)
+        operation, params = target.rsplit(".", 1)[-1], json.loads(body or b"{}")
+        return Call(service=service, operation=operation, params=params, agent=agent)
     if environ.get("CONTENT_TYPE", "").startswith(FORM):
         fields = dict(parse_qsl(body.decode(), keep_blank_values=True))
         operation = fields.pop("Action", "")
@@ -97,6 +100,13 @@ def _read_form(service: str, operation: str, fields: Mapping[str, str]) -> Json:
     return _structure(tree, shape, is_ec2=service == "ec2") if shape is not None else {}
 
 
+def check_call(call: Call) -> None:
+    """AWS's refusal of a request that the operation's model does not allow; unknown operations are asked of moto."""
+    service_model = model(call.service) if call.service in KNOWN else None
+    if service_model is not None and call.operation in service_model.operation_names:
+        check_request(call.service, service_model.operation_model(call.operation).input_shape, call.params)
+
+
 def _field_name(member_name: str, shape: Any, *, is_ec2: bool) -> str:
     named = shape.serialization
     if not is_ec2:
@@ -107,10 +117,15 @@ def _field_name(member_name: str, shape: Any, *, is_ec2: bool) -> str:
 
 def _structure(tree: Json, shape: Any, *, is_ec2: bool) -> Json:
     result: Json = {}
+    left = set(tree) if is_ec2 else set()
     for member_name, member in shape.members.items():
-        found = tree.get(_field_name(member_name, member, is_ec2=is_ec2))
+        field = _field_name(member_name, member, is_ec2=is_ec2)
+        found = tree.get(field)
         if found is not None:
+            left.discard(field)
             result[member_name] = _value(found, member, is_ec2=is_ec2)
+    if left:
+        raise AwsError("UnknownParameter", f"The parameter {sorted(left)[0]} is not recognized")
     return result
 
 
@@ -199,7 +214,7 @@ def _xml_members(parts: list[str], value: Json, shape: Any, protocol: str) -> No
     members = shape.members
     for name, inner in value.items():
         member = members.get(name)
-        if member is not None and inner is not None:  # catalogue facts may be newer than botocore's model
+        if member is not None and inner is not None:
             _xml_value(parts, member.serialization.get("name", name), inner, member, protocol)
 
 

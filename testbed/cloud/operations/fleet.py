@@ -10,9 +10,10 @@ from operator import itemgetter
 from typing import Final
 from uuid import uuid4
 
+from testbed.cloud.http import filters
 from testbed.cloud.http.errors import AwsError
 from testbed.cloud.json_object import Json
-from testbed.cloud.operations import launching
+from testbed.cloud.operations import launching, limits
 from testbed.cloud.operations.instance_answers import describe_instance
 from testbed.cloud.operations.launching import Order, Pool
 from testbed.cloud.operations.templates import check_user_data, user_data_of
@@ -74,6 +75,8 @@ class Fleet:
         self.prioritized = _counts_priorities(work, self.wanted)
         self.errors: list[Json] = []
         self.launched: list[Json] = []
+        self.refused: list[Json] = []  # these two for the ledger
+        self.made: list[Json] = []
 
     def candidates(self) -> list[tuple[Json, Json, Order]]:
         """(template specification, override, order), the first choice first; a missing template refuses the call.
@@ -85,8 +88,14 @@ class Fleet:
         if len(configs) > MOST_CONFIGS:
             text = f"The request has {len(configs)} LaunchTemplateConfigs; the maximum is {MOST_CONFIGS}."
             raise AwsError("InvalidParameterValue", text)
+        if self.work.params.get("Type") != "instant":
+            overrides = [each for config in configs for each in config.get("Overrides") or ()]
+            limits.check_count(overrides, limits.MOST_OVERRIDES, "overrides")
         for config in configs:
-            specification = config["LaunchTemplateSpecification"]
+            specification = config.get("LaunchTemplateSpecification") or {}
+            limits.check_template_specification(specification)
+            if not specification.get("Version"):
+                raise AwsError("MissingParameter", "A launch template version must be specified")
             template = self.cloud.templates.find(
                 specification.get("LaunchTemplateName"), specification.get("LaunchTemplateId")
             )
@@ -112,6 +121,7 @@ class Fleet:
             subnet=subnet["id"],
             tags=launching.tags_from(data, self.work.params.get("TagSpecifications")),
             reservation=reservation,
+            volume_tags=filters.tags_for(self.work.params.get("TagSpecifications"), "volume"),
             client_token=self.work.params.get("ClientToken"),
         )
 
@@ -122,26 +132,27 @@ class Fleet:
         for specification, override, order in candidates:
             said = {
                 "LaunchTemplateSpecification": specification,
-                # AWS names the zone in its answer; callers read the new instance's zone from it
-                "Overrides": {**override, "AvailabilityZone": order.pool.zone, "SubnetId": order.subnet},
+                "Overrides": override,  # as asked: what the call left out is not in it
             }
             try:
+                limits.check_specified(order.data.get("TagSpecifications"), self.work.params.get("TagSpecifications"))
                 launching.check(self.cloud, order)
                 launching.check_room(self.cloud, order)
             except AwsError as refused:
-                self._refused(said, refused)
+                self._refused(said, refused, order)
                 continue
             made = [launching.launch(self.cloud, order) for _ in range(count)]
             self._note_launched(said, order, made)
             if count < self.target:
-                self._refused(said, AwsError("InsufficientInstanceCapacity", SHORT))
+                self._refused(said, AwsError("InsufficientInstanceCapacity", SHORT), order)
             return
 
     @property
     def _lifecycle(self) -> str:
         return "spot" if self.wanted == "spot" else "on-demand"
 
-    def _refused(self, said: Json, error: AwsError) -> None:
+    def _refused(self, said: Json, error: AwsError, order: Order) -> None:
+        self.refused.append({"code": error.code, "type": order.pool.type, "zone": order.pool.zone})
         self.errors.append(
             {
                 "LaunchTemplateAndOverrides": said,
@@ -152,28 +163,24 @@ class Fleet:
         )
 
     def _note_launched(self, said: Json, order: Order, made: list[Instance]) -> None:
+        self.made.append({"ids": [each.id for each in made], "type": order.pool.type, "zone": order.pool.zone})
         self.launched.append(
             {
                 "LaunchTemplateAndOverrides": said,
                 "Lifecycle": self._lifecycle,
                 "InstanceIds": [each.id for each in made],
                 "InstanceType": order.pool.type,
+                "AvailabilityZone": order.pool.zone,
+                "AvailabilityZoneId": self.cloud.world["zones"].get(order.pool.zone),
+                "SubnetId": order.subnet,
             }
         )
 
     def notes(self) -> Json:
         """What the ledger says of it."""
-
-        def where(entry: Json) -> Json:
-            override = entry["LaunchTemplateAndOverrides"]["Overrides"]
-            return {"type": override.get("InstanceType"), "zone": override["AvailabilityZone"]}
-
         return {
-            "instances": [each for entry in self.launched for each in entry["InstanceIds"]],
-            "output": {
-                "instances": [{"ids": entry["InstanceIds"], **where(entry)} for entry in self.launched],
-                "errors": [{"code": entry["ErrorCode"], **where(entry)} for entry in self.errors],
-            },
+            "instances": [each for entry in self.made for each in entry["ids"]],
+            "output": {"instances": self.made, "errors": self.refused},
         }
 
 
@@ -225,7 +232,11 @@ def run_instances(work: Work) -> Json:
         if before is not None:
             work.notes |= {**before[1], "replayed": True}
             return before[0]
+    if params.get("LaunchTemplate"):
+        limits.check_template_specification(params["LaunchTemplate"])
     data = _merged_with_template(work)
+    limits.check_groups_are_in_one_place(data)
+    limits.check_specified(data.get("TagSpecifications"), params.get("TagSpecifications"))
     user_data_of(data)
     check_user_data(data)
     placement = data.get("Placement") or {}
@@ -237,6 +248,7 @@ def run_instances(work: Work) -> Json:
         subnet=subnet["id"],
         tags=launching.tags_from(data, params.get("TagSpecifications")),
         reservation=f"r-{cloud.instances.next_number:017x}",
+        volume_tags=filters.tags_for(params.get("TagSpecifications"), "volume"),
         client_token=params.get("ClientToken"),
     )
     launching.check(cloud, order)

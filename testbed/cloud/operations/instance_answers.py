@@ -4,7 +4,6 @@ Answered here and not by moto, which combines two filters of one name wrongly, h
 ms per instance listed (MOT-16).
 """
 
-import re
 import time
 from typing import Any
 
@@ -12,11 +11,11 @@ from testbed.cloud.http import filters
 from testbed.cloud.http.errors import AwsError
 from testbed.cloud.http.wire import moment
 from testbed.cloud.json_object import Json
+from testbed.cloud.operations import limits
 from testbed.cloud.state.catalogue import architecture
 from testbed.cloud.state.cloud import Cloud, Operations, Work
 from testbed.cloud.state.instances import CODES, Instance
 
-INSTANCE_ID = re.compile(r"i-([0-9a-f]{8}|[0-9a-f]{17})")
 ACCOUNT = "111122223333"
 VPC = "vpc-0"
 
@@ -63,25 +62,32 @@ def _interface(instance: Instance, groups: list[Json]) -> Json:
 
 def _groups(cloud: Cloud, instance: Instance) -> list[Json]:
     names = {each["id"]: each["name"] for each in cloud.world["securityGroups"]}
-    return [{"GroupId": each, "GroupName": names.get(each, each)} for each in instance.security_groups]
+    return [{"GroupId": each, "GroupName": names.get(each)} for each in instance.security_groups]
 
 
 def _placement(cloud: Cloud, instance: Instance) -> Json:
     placement = instance.template.get("Placement") or {}
+    group = _group(cloud, placement)
     return {
         "AvailabilityZone": instance.zone,
         "AvailabilityZoneId": cloud.world["zones"].get(instance.zone),
         "Tenancy": placement.get("Tenancy", "default"),
-        "GroupId": placement.get("GroupId"),
-        "GroupName": placement.get("GroupName", ""),
+        "GroupId": group.get("id"),
+        "GroupName": group.get("name", ""),
         "PartitionNumber": placement.get("PartitionNumber") or _partition(cloud, instance, placement),
     }
 
 
+def _group(cloud: Cloud, placement: Json) -> Json:
+    """The declared group, which may have been deleted since."""
+    named = (placement.get("GroupId"), placement.get("GroupName"))
+    found = [each for each in cloud.world["placementGroups"] if each["id"] == named[0] or each["name"] == named[1]]
+    return found[0] if found else {}
+
+
 def _partition(cloud: Cloud, instance: Instance, placement: Json) -> int | None:
     """EC2 says it once the instance runs; here it is the second one, as in the recorded traffic."""
-    groups = [each for each in cloud.world["placementGroups"] if placement.get("GroupId") == each["id"]]
-    partitions = int(groups[0].get("partitions") or 0) if groups else 0
+    partitions = int(_group(cloud, placement).get("partitions") or 0)
     return min(2, partitions) if partitions and _state(instance)["Name"] == "running" else None
 
 
@@ -118,7 +124,7 @@ def describe_instance(cloud: Cloud, instance: Instance) -> Json:
         "CapacityReservationId": instance.capacity_reservation,
         "CapacityReservationSpecification": instance.reservation_specification,
         "Monitoring": {"State": "enabled" if (data.get("Monitoring") or {}).get("Enabled") else "disabled"},
-        "MetadataOptions": data.get("MetadataOptions"),
+        "MetadataOptions": {"State": "applied", **(data.get("MetadataOptions") or {})},
         "CpuOptions": _cpu(facts, data),
         "EnclaveOptions": {"Enabled": bool((data.get("EnclaveOptions") or {}).get("Enabled"))},
         "Hypervisor": "xen",
@@ -156,16 +162,17 @@ def _seen(cloud: Cloud, instance: Instance) -> bool:
     return time.time() >= instance.launched_at + float(cloud.world["visibleAfter"])
 
 
-def _named(cloud: Cloud, ids: list[str], *, must_be_seen: bool) -> list[Instance]:
-    found = []
-    for each in ids:
-        if not INSTANCE_ID.fullmatch(each):
-            raise AwsError("InvalidInstanceID.Malformed", f'Invalid id: "{each}"')
-        instance = cloud.instances.get(each)
-        if instance is None or (must_be_seen and not _seen(cloud, instance)):
-            raise AwsError("InvalidInstanceID.NotFound", f"The instance ID '{each}' does not exist")
-        found.append(instance)
-    return found
+def named(cloud: Cloud, ids: list[str]) -> list[Instance]:
+    """Those of the ids; one that EC2 does not know, or does not know yet, refuses the call."""
+    found = {each: cloud.instances.get(each) for each in ids}
+    missing = [identity for identity, each in found.items() if each is None or not _seen(cloud, each)]
+    if missing:
+        several = "s" if len(missing) > 1 else ""
+        text = f"The instance ID{several} '{', '.join(missing)}' do{'' if several else 'es'} not exist"
+        not_found = AwsError("InvalidInstanceID.NotFound", text)
+        refusals = [limits.unknown_id(each, not_found) for each in missing]
+        raise next((each for each in refusals if each is not not_found), not_found)
+    return [each for each in found.values() if each is not None]
 
 
 def describe(work: Work) -> Json:
@@ -177,10 +184,7 @@ def describe(work: Work) -> Json:
             "InvalidParameterCombination",
             "The parameter instancesSet cannot be used with the parameter maxResults",
         )
-    if ids:
-        chosen = _named(cloud, list(dict.fromkeys(ids)), must_be_seen=True)
-    else:
-        chosen = [each for each in cloud.instances if _seen(cloud, each)]
+    chosen = named(cloud, ids) if ids else [each for each in cloud.instances if _seen(cloud, each)]
     found = filters.select(chosen, params.get("Filters"), FILTERS, lambda each: each.tags)
     shown, following = filters.page(found, params)
     reservations: dict[str, Json] = {}
@@ -195,7 +199,9 @@ def describe(work: Work) -> Json:
 def terminate(work: Work) -> Json:
     """An unknown id refuses the whole call; an instance already on its way is answered as it is."""
     cloud = work.cloud
-    chosen = _named(cloud, work.params.get("InstanceIds") or [], must_be_seen=False)
+    ids = work.params["InstanceIds"]
+    limits.check_count(ids, limits.MOST_RESOURCES, "instance ids")
+    chosen = named(cloud, ids)
     work.effect_begins()
     answers = []
     for each in chosen:
@@ -207,9 +213,9 @@ def terminate(work: Work) -> Json:
 
 
 def reboot(work: Work) -> Json:
-    """As TerminateInstances takes its ids; one that does not run is refused."""
+    """As TerminateInstances takes its ids; a terminated one is passed over, and one that does not run is refused."""
     cloud = work.cloud
-    chosen = _named(cloud, work.params.get("InstanceIds") or [], must_be_seen=False)
+    chosen = [each for each in named(cloud, work.params["InstanceIds"]) if each.state(time.time()) != "terminated"]
     for each in chosen:
         if each.state(time.time()) != "running":
             raise AwsError("IncorrectInstanceState", f"The instance '{each.id}' is not in the 'running' state.")
@@ -222,9 +228,8 @@ def reboot(work: Work) -> Json:
 
 def _tagged(cloud: Cloud, resource: str) -> dict[str, str]:
     """The tags of a resource, to be changed in place."""
-    instance = cloud.instances.get(resource)
-    if instance is not None:
-        return instance.tags
+    if resource.startswith("i-"):
+        return named(cloud, [resource])[0].tags
     for template in cloud.templates.all():
         if template.id == resource:
             return template.tags
@@ -233,17 +238,16 @@ def _tagged(cloud: Cloud, resource: str) -> dict[str, str]:
             if each["id"] == resource:
                 tags: dict[str, str] = each.setdefault("tags", {})
                 return tags
-    if resource.startswith("i-"):
-        raise AwsError("InvalidInstanceID.NotFound", f"The instance ID '{resource}' does not exist")
     raise AwsError("InvalidID", f"The ID '{resource}' is not valid")
 
 
 def create_tags(work: Work) -> Json:
     """Unknown resources and `aws:` keys are refused, before anything is tagged."""
-    tags = filters.from_tags(work.params.get("Tags"))
-    chosen = [(each, _tagged(work.cloud, each)) for each in work.params.get("Resources") or ()]
-    if any(key.startswith("aws:") for key in tags):
-        raise AwsError("InvalidParameterValue", "Tag keys starting with 'aws:' are reserved for internal use")
+    tags, resources = filters.from_tags(work.params["Tags"]), work.params["Resources"]
+    limits.check_count(resources, limits.MOST_RESOURCES, "resources")
+    chosen = [(each, _tagged(work.cloud, each)) for each in resources]
+    for _, old in chosen:
+        limits.check_tags(tags, old)
     work.effect_begins()
     for resource, old in chosen:
         old.update(tags)

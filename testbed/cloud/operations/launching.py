@@ -6,12 +6,13 @@ metadata options arrive too, because drift (AWS-114) and the product's own recor
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from testbed.cloud.http import filters
 from testbed.cloud.http.errors import AwsError
 from testbed.cloud.json_object import Json
+from testbed.cloud.operations import limits
 from testbed.cloud.operations.surroundings import root_gib
 from testbed.cloud.operations.templates import user_data_of
 from testbed.cloud.state.catalogue import architecture
@@ -60,6 +61,7 @@ class Order:
     subnet: str
     tags: dict[str, str]
     reservation: str
+    volume_tags: dict[str, str] = field(default_factory=dict)
     client_token: str | None = None
 
 
@@ -69,7 +71,8 @@ def subnet_named(cloud: Cloud, subnet_id: str) -> Json:
         if each["id"] == subnet_id:
             found: Json = each
             return found
-    raise AwsError("InvalidSubnetID.NotFound", f"The subnet ID '{subnet_id}' does not exist")
+    text = f"The subnet ID '{subnet_id}' does not exist"
+    raise limits.unknown_id(subnet_id, AwsError("InvalidSubnetID.NotFound", text))
 
 
 def free_addresses(cloud: Cloud, subnet: Json) -> int:
@@ -125,14 +128,34 @@ def check(cloud: Cloud, order: Order) -> None:
     known = {each["id"] for each in cloud.world["securityGroups"]}
     for group in groups_of(order.data):
         if group not in known:
-            raise AwsError("InvalidGroup.NotFound", f"The security group '{group}' does not exist")
+            text = f"The security group '{group}' does not exist"
+            raise limits.unknown_id(group, AwsError("InvalidGroup.NotFound", text))
+    limits.check_groups_are_in_one_place(order.data)
     _check_fabric(order.data.get("NetworkInterfaces") or ())
+    placement_group(cloud, order.data.get("Placement") or {})
     _check_profile(cloud, (order.data.get("IamInstanceProfile") or {}).get("Name"))
     if order.pool.zone not in cloud.world.zones_of(order.pool.type):
         raise AwsError(
             "Unsupported",
             f"Your requested instance type ({order.pool.type}) is not supported in {order.pool.zone}.",
         )
+
+
+def placement_group(cloud: Cloud, placement: Json) -> Json:
+    """The declared group that a placement names by id or by name; empty if it names none."""
+    for key, parameter, code in (
+        ("id", "GroupId", "InvalidPlacementGroupId.NotFound"),
+        ("name", "GroupName", "InvalidPlacementGroup.Unknown"),
+    ):
+        named = placement.get(parameter)
+        if named:
+            for each in cloud.world["placementGroups"]:
+                if each[key] == named:
+                    found: Json = each
+                    return found
+            unknown = AwsError(code, f"The placement group '{named}' is unknown")
+            raise limits.unknown_id(named, unknown) if key == "id" else unknown
+    return {}
 
 
 def _checked_image(cloud: Cloud, image_id: str | None, facts: Json) -> Json:
@@ -148,7 +171,8 @@ def _checked_image(cloud: Cloud, image_id: str | None, facts: Json) -> Json:
             return found
     if image_id is None:
         raise AwsError("MissingParameter", "The request must contain the parameter ImageId")
-    raise AwsError("InvalidAMIID.NotFound", f"The image id '[{image_id}]' does not exist")
+    text = f"The image id '[{image_id}]' does not exist"
+    raise limits.unknown_id(image_id, AwsError("InvalidAMIID.NotFound", text))
 
 
 def _check_root(image: Json, mapped: Sequence[Json]) -> None:
@@ -174,7 +198,7 @@ def _check_fabric(interfaces: Sequence[Json]) -> None:
 def _check_profile(cloud: Cloud, profile: str | None) -> None:
     if profile is None or not cloud.world["checkInstanceProfiles"]:
         return
-    if profile not in cloud.moto.profile_names():
+    if not cloud.moto.has_profile(profile, float(cloud.world["profilesAfter"])):
         raise AwsError(
             "InvalidParameterValue", f"Value ({profile}) for parameter iamInstanceProfile.name is invalid. "
             "Invalid IAM Instance Profile name"
@@ -226,6 +250,7 @@ def launch(cloud: Cloud, order: Order) -> Instance:
         joins_at=_joins_at(cloud, order.pool, running_at),
         template=data,
         tags=dict(order.tags),
+        volume_tags=filters.tags_for(data.get("TagSpecifications"), "volume") | order.volume_tags,
         security_groups=groups_of(data) or [each["id"] for each in world["securityGroups"]][:1],
         reservation=order.reservation,
         user_data=user_data_of(data),

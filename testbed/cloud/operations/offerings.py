@@ -28,6 +28,9 @@ OFFER_FILTERS: dict[str, filters.Values] = {
 }
 
 
+PRODUCTS = ("Linux/UNIX", "Linux/UNIX (Amazon VPC)")
+
+
 def _no_tags(_: object) -> dict[str, str]:
     return {}
 
@@ -83,7 +86,7 @@ def describe_spot_prices(work: Work) -> Json:
     """The price in force now, one record per type, zone and product."""
     params = work.params
     wanted_types = params.get("InstanceTypes")
-    products = params.get("ProductDescriptions") or ["Linux/UNIX"]
+    asked = params.get("ProductDescriptions") or ["Linux/UNIX"]
     now = moment(time.time())
     rows = [
         {
@@ -97,8 +100,8 @@ def describe_spot_prices(work: Work) -> Json:
         if not wanted_types or name in wanted_types
         for zone, price in kinds.get("spot", {}).items()
         if params.get("AvailabilityZone") in (None, "", zone)
-        for product in products
-        if product.startswith("Linux/UNIX")
+        for product in PRODUCTS
+        if product in asked
     ]
     known: dict[str, filters.Values] = {
         "instance-type": lambda row: (row["InstanceType"],),

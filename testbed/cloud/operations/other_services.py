@@ -1,4 +1,4 @@
-"""Other calls that Karpenter makes: parameters, the cluster, zonal shifts, instance status, and the two corners of IAM
+"""Other calls that Karpenter makes: parameters, the cluster, zonal shifts, instance status, and the corners of IAM
 where moto deviates (ListInstanceProfiles ignores PathPrefix; a missing role is worded in a way that clients do not
 recognise).
 """
@@ -9,6 +9,8 @@ from datetime import UTC
 from testbed.cloud.http import filters
 from testbed.cloud.http.errors import AwsError
 from testbed.cloud.json_object import Json
+from testbed.cloud.operations import limits
+from testbed.cloud.operations.instance_answers import named
 from testbed.cloud.settings import ACCOUNT
 from testbed.cloud.state.cloud import Cloud, Operations, Work
 from testbed.cloud.state.instances import CODES, Instance
@@ -70,7 +72,7 @@ def describe_cluster(work: Work) -> Json:
         raise AwsError("ResourceNotFoundException", f"No cluster found for name: {name}.", 404)
     return {
         "cluster": {
-            "name": name,
+            "name": settings.cluster_name,
             "arn": cluster_arn(work.cloud),
             "version": work.world["kubernetesVersion"],
             "status": "ACTIVE",
@@ -88,10 +90,10 @@ def get_managed_resource(work: Work) -> Json:
 
     A world that needs more than the list's notation declares the answer's own fields as a map.
     """
-    shift = work.world["zonalShift"]
-    arn = work.params["resourceIdentifier"]
-    if shift is None:
-        raise AwsError("ResourceNotFoundException", f"{arn} is not a managed resource", 404)
+    shift, arn = work.world["zonalShift"], cluster_arn(work.cloud)
+    asked = work.params["resourceIdentifier"]
+    if shift is None or asked != arn:
+        raise AwsError("ResourceNotFoundException", f"{asked} is not a managed resource", 404)
     known = {"arn": arn, "name": work.cloud.settings.cluster_name, "appliedWeights": {}, "zonalShifts": []}
     if isinstance(shift, dict):
         return {**known, **shift}
@@ -105,7 +107,7 @@ def _shift(cloud: Cloud, arn: str, declared: Json) -> Json:
     return {
         "awayFrom": zone,
         "appliedStatus": "APPLIED" if declared.get("applied", True) else "NOT_APPLIED",
-        "zonalShiftIdentifier": f"shift-{zone}",
+        "zonalShiftId": f"shift-{zone}",
         "resourceIdentifier": arn,
         "comment": "declared",
         "startTime": begins,
@@ -136,9 +138,11 @@ def describe_status(work: Work) -> Json:
     """Declared problems under the filter that finds them; without a filter, every running instance and its own. With
     IncludeAllInstances also those not running. An unknown id refuses the whole call."""
     wanted = work.params.get("InstanceIds")
-    unknown = [each for each in wanted or () if work.cloud.instances.get(each) is None]
-    if unknown:
-        raise AwsError("InvalidInstanceID.NotFound", f"The instance IDs '{', '.join(unknown)}' do not exist")
+    if wanted and work.params.get("MaxResults"):
+        text = "The parameter instancesSet cannot be used with the parameter maxResults"
+        raise AwsError("InvalidParameterCombination", text)
+    limits.check_count(wanted or (), limits.MOST_STATUS_IDS, "instance ids")
+    named(work.cloud, wanted or [])
     live = work.cloud.instances.live()
     first = live[0].id if live else ""
     asked = {each["Name"] for each in work.params.get("Filters") or ()}
@@ -205,6 +209,18 @@ def add_role(work: Work) -> Json:
     return {}
 
 
+def remove_role(work: Work) -> Json:
+    """moto breaks on a role that is not in the profile."""
+    params, iam = work.params, work.cloud.moto.iam
+    profile, name = params["InstanceProfileName"], params["RoleName"]
+    if profile not in work.cloud.moto.profile_names():
+        raise AwsError("NoSuchEntity", f"Instance Profile {profile} cannot be found.", 404)
+    if name not in {role.name for role in iam.get_instance_profile(profile).roles}:
+        raise AwsError("NoSuchEntity", f"The role with name {name} cannot be found.", 404)
+    iam.remove_role_from_instance_profile(profile, name)
+    return {}
+
+
 OPERATIONS: Operations = {
     ("ssm", "GetParameter"): get_parameter,
     ("ssm", "GetParameters"): get_parameters,
@@ -214,4 +230,5 @@ OPERATIONS: Operations = {
     ("ec2", "DescribeInstanceStatus"): describe_status,
     ("iam", "ListInstanceProfiles"): list_profiles,
     ("iam", "AddRoleToInstanceProfile"): add_role,
+    ("iam", "RemoveRoleFromInstanceProfile"): remove_role,
 }

@@ -8,6 +8,7 @@ from testbed.cloud.http import filters
 from testbed.cloud.http.errors import AwsError
 from testbed.cloud.http.wire import moment
 from testbed.cloud.json_object import Json
+from testbed.cloud.operations import limits
 from testbed.cloud.operations.instance_answers import volume_id
 from testbed.cloud.operations.surroundings import reservation_shown
 from testbed.cloud.state.cloud import Operations, Work
@@ -25,6 +26,7 @@ def create_reservation(work: Work) -> Json:
         raise AwsError("InvalidInstanceType", f"The instance type '{params['InstanceType']}' does not exist")
     if params.get("AvailabilityZone") not in world["zones"]:
         raise AwsError("InvalidParameterValue", f"Invalid availability zone: [{params.get('AvailabilityZone')}]")
+    limits.check_specified(params.get("TagSpecifications"))
     work.effect_begins()
     number = 1 + sum(1 for each in world["reservations"])
     declared: Json = {
@@ -46,7 +48,8 @@ def cancel_reservation(work: Work) -> Json:
     identity = work.params["CapacityReservationId"]
     declared: list[Json] = work.world["reservations"]
     if identity not in {each["id"] for each in declared}:
-        raise AwsError("InvalidCapacityReservationId.NotFound", f"The capacity reservation '{identity}' does not exist")
+        text = f"The capacity reservation '{identity}' does not exist"
+        raise limits.unknown_id(identity, AwsError("InvalidCapacityReservationId.NotFound", text))
     work.effect_begins()
     changed = [{**each, "state": "cancelled", "available": 0} if each["id"] == identity else each for each in declared]
     work.world.patch({"reservations": changed})
@@ -81,7 +84,7 @@ def _volumes(instance: Instance) -> list[Json]:
                 "VolumeType": disk.get("VolumeType", "gp2"),
                 "Encrypted": bool(disk.get("Encrypted")),
                 "Attachments": [attached],
-                "Tags": filters.as_tags(instance.tags),
+                "Tags": filters.as_tags(instance.volume_tags),
                 **{key: disk[key] for key in ("Iops", "Throughput", "KmsKeyId", "SnapshotId") if key in disk},
             }
         )
@@ -103,7 +106,8 @@ def describe_volumes(work: Work) -> Json:
     named = work.params.get("VolumeIds")
     missing = [each for each in named or () if each not in present]
     if missing:
-        raise AwsError("InvalidVolume.NotFound", f"The volume '{missing[0]}' does not exist.")
+        text = f"The volume '{missing[0]}' does not exist."
+        raise limits.unknown_id(missing[0], AwsError("InvalidVolume.NotFound", text))
     chosen = [present[each] for each in named] if named else list(present.values())
     found = filters.select(chosen, work.params.get("Filters"), FILTERS, lambda each: filters.from_tags(each["Tags"]))
     shown, following = filters.page(found, work.params)

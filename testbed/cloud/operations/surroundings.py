@@ -9,7 +9,7 @@ from testbed.cloud.http import filters
 from testbed.cloud.http.errors import AwsError
 from testbed.cloud.http.wire import moment
 from testbed.cloud.json_object import Json
-from testbed.cloud.operations import launching
+from testbed.cloud.operations import launching, limits
 from testbed.cloud.settings import ACCOUNT
 from testbed.cloud.state.cloud import Cloud, Operations, Work
 
@@ -35,7 +35,8 @@ def _chosen(work: Work, declared: list[Json], asked: tuple[str, str], unknown: A
     known = {each[key]: each for each in declared}
     missing = [name for name in names if name not in known]
     if missing and work.world["unknownIds"] == "error":
-        raise AwsError(unknown.code, unknown.message.format(missing[0]))
+        refusal = AwsError(unknown.code, unknown.message.format(missing[0]))
+        raise refusal if parameter == "GroupNames" else limits.unknown_id(missing[0], refusal)
     return [known[name] for name in names if name in known]
 
 

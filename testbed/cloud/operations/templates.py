@@ -7,6 +7,7 @@ from testbed.cloud.http import filters
 from testbed.cloud.http.errors import AwsError
 from testbed.cloud.http.wire import moment
 from testbed.cloud.json_object import Json
+from testbed.cloud.operations import limits
 from testbed.cloud.state.cloud import Operations, Work
 from testbed.cloud.state.templates_store import Template
 
@@ -40,7 +41,6 @@ def _described(template: Template) -> Json:
         "CreatedBy": "arn:aws:iam::111122223333:root",
         "DefaultVersionNumber": 1,
         "LatestVersionNumber": 1,
-        "Tags": filters.as_tags(template.tags),
     }
 
 
@@ -48,6 +48,9 @@ def create(work: Work) -> Json:
     """The data is kept as it came; what is wrong in it shows at launch, as with AWS."""
     params = work.params
     data = params.get("LaunchTemplateData") or {}
+    limits.check_template_name(params["LaunchTemplateName"])
+    limits.check_specified(params.get("TagSpecifications"))
+    limits.check_specified(data.get("TagSpecifications"))
     user_data_of(data)
     check_user_data(data)
     work.effect_begins()
@@ -55,6 +58,9 @@ def create(work: Work) -> Json:
     if first is not None:
         work.notes |= {"replayed": True}
         return first[0]
+    if len(work.cloud.templates.all()) >= limits.MOST_TEMPLATES:
+        text = "You've reached the limit on the number of launch templates you can create"
+        raise AwsError("MaxTemplateLimitExceeded", text)
     tags = filters.tags_for(params.get("TagSpecifications"), "launch-template")
     made = work.cloud.templates.create(params.get("LaunchTemplateName", ""), data, tags)
     answer = {"LaunchTemplate": _described(made)}
@@ -72,7 +78,8 @@ def describe(work: Work) -> Json:
         chosen if names or ids else store.all(), params.get("Filters"), FILTERS, lambda template: template.tags
     )
     shown, following = filters.page(found, params, default=200)
-    return filters.paged("LaunchTemplates", [_described(each) for each in shown], following)
+    described = [{**_described(each), "Tags": filters.as_tags(each.tags)} for each in shown]
+    return filters.paged("LaunchTemplates", described, following)
 
 
 def describe_versions(work: Work) -> Json:

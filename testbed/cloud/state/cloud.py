@@ -34,6 +34,7 @@ class Cloud:
         self.templates = Templates()
         self.tokens = Tokens()
         self._first_seen: dict[tuple[str, str, float], float] = {}  # what was declared with an end, and since when
+        self.copied: set[str] = set()  # fields of answers that a caller has said before
         self.ledger = Ledger(settings.ledger)
         self.moto = MotoSide(settings, self.world)
 

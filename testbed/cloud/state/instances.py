@@ -33,6 +33,7 @@ class Instance:
     tags: dict[str, str]
     security_groups: list[str]
     reservation: str
+    volume_tags: dict[str, str] = field(default_factory=dict)
     user_data: str = ""
     profile: str | None = None
     client_token: str | None = None

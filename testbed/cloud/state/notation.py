@@ -14,7 +14,7 @@ WORLD: Final = frozenset(
     (
         "region", "zones", "types", "offerings", "prices", "spotPrices", "subnets", "securityGroups", "roles", "images",
         "ssm", "reservations", "placementGroups", "zonalShift", "instanceStatus", "ice", "fail", "rateLimits",
-        "fleetMax", "runSeconds", "bootSeconds", "shutdownSeconds", "visibleAfter", "neverJoin",
+        "fleetMax", "runSeconds", "bootSeconds", "shutdownSeconds", "visibleAfter", "profilesAfter", "neverJoin",
         "checkInstanceProfiles", "unknownIds", "fleetOrder", "memoryOverhead", "eks", "kubernetesVersion",
     )
 )  # fmt: skip

@@ -19,4 +19,4 @@ def parameter_arn(region: str, name: str) -> str:
 def declared_name(known: dict[str, str], name: str) -> str | None:
     """Under which of the declared names this one is found. An ARN does not say whether its name begins with a slash."""
     path = name.partition(":parameter")[2] if name.startswith(ARN) else name
-    return next((each for each in (path, path.removeprefix("/")) if each in known), None)
+    return next((each for each in known if each in (path, path.removeprefix("/"))), None)

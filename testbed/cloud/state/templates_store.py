@@ -4,11 +4,14 @@ Karpenter's templates are named by their content and never changed (AWS-84), so 
 moto's own are not used: it does not page, mistakes codes on delete, and ignores most of the data at launch (MOT-10).
 """
 
+import re
 import time
 from dataclasses import dataclass
 
 from testbed.cloud.http.errors import AwsError
 from testbed.cloud.json_object import Json
+
+_ID = re.compile(r"lt-([0-9a-f]{8}|[0-9a-f]{17})")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,7 +57,10 @@ class Templates:
             for each in self._by_name.values():
                 if each.id == template_id:
                     return each
-            raise AwsError("InvalidLaunchTemplateId.NotFound", f"The launch template ID '{template_id}' does not exist")
+            text = f"The launch template ID '{template_id}' does not exist"
+            if not _ID.fullmatch(template_id):
+                raise AwsError("InvalidLaunchTemplateId.Malformed", f'Invalid id: "{template_id}"')
+            raise AwsError("InvalidLaunchTemplateId.NotFound", text)
         if name in self._by_name:
             return self._by_name[name]
         raise AwsError(

@@ -332,11 +332,7 @@ def a_pool(name: str, *requirements: Expression) -> NodePool:
 
 class TestZonalShift:
     async def shift(self, scene: Scene, *zone_ids: str) -> None:
-        shifts = [
-            {"awayFrom": zone, "appliedStatus": "APPLIED", "zonalShiftIdentifier": zone, "resourceIdentifier": "c"}
-            for zone in zone_ids
-        ]
-        scene.world(zonalShift={"zonalShifts": shifts})
+        scene.world(zonalShift=[{"zoneId": zone} for zone in zone_ids])
         await scene.adapter.check()
 
     async def test_a_pool_gets_one_notice_when_a_zone_is_shifted_away_from_and_one_when_it_is_back(
