@@ -90,7 +90,9 @@ def hold(aws: Aws) -> dict[tuple[str, str], Json]:
     call(
         "ec2", "RunInstances", **named, MinCount=1, MaxCount=1, TagSpecifications=specified, ClientToken="a-run-of-mine"
     )
-    call("ec2", "CreateTags", Resources=[instance], Tags=listed({"later": "a-tag"}))
+    call(
+        "ec2", "CreateTags", Resources=[instance, "subnet-0a", "sg-01", "ami-0a12023a"], Tags=listed({"later": "a-tag"})
+    )
     call("ec2", "DescribeInstances", InstanceIds=[instance])
     call("ec2", "DescribeVolumes", Filters=[{"Name": "attachment.instance-id", "Values": [instance]}])
     call("ec2", "DescribeInstanceStatus", Filters=[{"Name": "event.code", "Values": ["instance-retirement"]}])

@@ -59,14 +59,14 @@ def select(
     ]
 
 
-def page(things: Sequence[Any], params: Mapping[str, Any], default: int = 1000) -> tuple[Sequence[Any], str | None]:
+def page(things: Sequence[Any], params: Mapping[str, Any]) -> tuple[Sequence[Any], str | None]:
     """One page and the token of the next; the token is an opaque offset."""
     token = params.get("NextToken")
     try:
         start = int(base64.urlsafe_b64decode(token)) if token else 0
     except (ValueError, binascii.Error) as broken:
         raise AwsError("InvalidNextToken", f"The token '{token}' is invalid") from broken
-    end = start + int(params.get("MaxResults") or default)
+    end = start + int(params["MaxResults"])
     following = base64.urlsafe_b64encode(str(end).encode()).decode() if end < len(things) else None
     return things[start:end], following
 

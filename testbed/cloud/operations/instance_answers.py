@@ -186,7 +186,7 @@ def describe(work: Work) -> Json:
         )
     chosen = named(cloud, ids) if ids else [each for each in cloud.instances if _seen(cloud, each)]
     found = filters.select(chosen, params.get("Filters"), FILTERS, lambda each: each.tags)
-    shown, following = filters.page(found, params)
+    shown, following = (found, None) if ids else work.page(found)
     reservations: dict[str, Json] = {}
     for each in shown:
         group = reservations.setdefault(

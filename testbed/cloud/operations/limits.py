@@ -28,7 +28,6 @@ _DIGITS: Final = re.compile(r"[0-9a-f]{8}|[0-9a-f]{17}")
 MOST_TAGS: Final = 50  # of a resource (model: CreateTags)
 _KEY_LENGTH: Final = 128  # the guide's page on tag restrictions; the model says 127
 _VALUE_LENGTH: Final = 256  # model: Tag
-MOST_TEMPLATES: Final = 5000  # in a region (the guide: launch-template-restrictions)
 _NAME: Final = re.compile(r"[a-zA-Z0-9().\-/_]{3,128}")  # errors: InvalidLaunchTemplateName.MalformedException
 MOST_RESOURCES: Final = 1000  # of one call (model: CreateTags, TerminateInstances)
 MOST_STATUS_IDS: Final = 100  # model: DescribeInstanceStatusRequest

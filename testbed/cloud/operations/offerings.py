@@ -44,7 +44,7 @@ def describe_types(work: Work) -> Json:
         raise AwsError("InvalidInstanceType", f"The following supplied instance types do not exist: {unknown}")
     chosen = [types[name] for name in named] if named else list(types.values())
     found = filters.select(chosen, work.params.get("Filters"), TYPE_FILTERS, _no_tags)
-    shown, following = filters.page(found, work.params, default=100)
+    shown, following = work.page(found, default=100)
     return filters.paged("InstanceTypes", shown, following)
 
 
@@ -62,7 +62,7 @@ def describe_offerings(work: Work) -> Json:
         }[kind]
         rows += [{"InstanceType": name, "LocationType": kind, "Location": place} for place in places]
     found = filters.select(rows, work.params.get("Filters"), OFFER_FILTERS, _no_tags)
-    shown, following = filters.page(found, work.params)
+    shown, following = work.page(found)
     return filters.paged("InstanceTypeOfferings", shown, following)
 
 
@@ -109,7 +109,7 @@ def describe_spot_prices(work: Work) -> Json:
         "product-description": lambda row: (row["ProductDescription"],),
     }
     found = filters.select(rows, params.get("Filters"), known, _no_tags)
-    shown, following = filters.page(found, params)
+    shown, following = work.page(found)
     return filters.paged("SpotPriceHistory", shown, following)
 
 
@@ -150,7 +150,7 @@ def get_products(work: Work) -> Json:
         }
         if all(attributes.get(field) == value for field, value in wanted.items()):
             rows.append(_product(name, attributes, float(price)))
-    shown, following = filters.page(rows, params, default=100)
+    shown, following = work.page(rows, default=100)
     return {"FormatVersion": "aws_v1", **filters.paged("PriceList", shown, following)}
 
 

@@ -47,7 +47,7 @@ def get_parameters_by_path(work: Work) -> Json:
         for key in sorted(work.world["ssm"])
         if key.startswith(below) and (work.params.get("Recursive") or "/" not in key.removeprefix(below))
     ]
-    shown, following = filters.page(found, work.params, default=10)
+    shown, following = work.page(found, default=10)
     return filters.paged("Parameters", [_parameter(work, key) for key in shown], following)
 
 
@@ -154,7 +154,7 @@ def describe_status(work: Work) -> Json:
     every = bool(work.params.get("IncludeAllInstances"))
     present = [] if asked else [_status(each) for each in work.cloud.instances if every or _runs(each)]
     rows = [{**row, **troubles.pop(row["InstanceId"], {})} for row in present] + list(troubles.values())
-    shown, following = filters.page([row for row in rows if not wanted or row["InstanceId"] in wanted], work.params)
+    shown, following = work.page([row for row in rows if not wanted or row["InstanceId"] in wanted])
     return filters.paged("InstanceStatuses", shown, following)
 
 
@@ -166,7 +166,7 @@ def list_profiles(work: Work) -> Json:
     prefix = work.params.get("PathPrefix", "/")
     found = [each for each in work.cloud.moto.iam.get_instance_profiles() if each.path.startswith(prefix)]
     marked = {"NextToken": work.params.get("Marker"), "MaxResults": work.params.get("MaxItems")}
-    shown, following = filters.page(sorted(found, key=lambda each: str(each.name)), marked, default=100)
+    shown, following = work.page(sorted(found, key=lambda each: str(each.name)), default=100, params=marked)
     profiles = [
         {
             "Path": each.path,

@@ -110,7 +110,7 @@ def describe_volumes(work: Work) -> Json:
         raise limits.unknown_id(missing[0], AwsError("InvalidVolume.NotFound", text))
     chosen = [present[each] for each in named] if named else list(present.values())
     found = filters.select(chosen, work.params.get("Filters"), FILTERS, lambda each: filters.from_tags(each["Tags"]))
-    shown, following = filters.page(found, work.params)
+    shown, following = work.page(found)
     return filters.paged("Volumes", shown, following)
 
 

@@ -72,7 +72,7 @@ def describe_subnets(work: Work) -> Json:
     unknown = AwsError("InvalidSubnetID.NotFound", "The subnet ID '{}' does not exist")
     declared = _chosen(work, work.world["subnets"], ("SubnetIds", "id"), unknown)
     found = filters.select(declared, params.get("Filters"), SUBNET_FILTERS, _tags)
-    shown, following = filters.page(found, params)
+    shown, following = work.page(found)
     return filters.paged("Subnets", [_subnet(cloud, each) for each in shown], following)
 
 
@@ -104,7 +104,7 @@ def describe_groups(work: Work) -> Json:
     unknown = AwsError("InvalidGroup.NotFound", "The security group '{}' does not exist")
     declared = _chosen(work, work.world["securityGroups"], ("GroupIds", "id"), unknown)
     found = filters.select(declared, params.get("Filters"), GROUP_FILTERS, _tags)
-    shown, following = filters.page(found, params)
+    shown, following = work.page(found)
     described = [
         {
             "GroupId": each["id"],
@@ -152,7 +152,7 @@ def describe_images(work: Work) -> Json:
         if (not owners or set(owners) & set(_owners(image)))
         and (not _outdated(image) or params.get("IncludeDeprecated") or image.get("owner") == "self")
     ]
-    shown, following = filters.page(found, params)
+    shown, following = work.page(found)
     return filters.paged("Images", [_image(each) for each in shown], following)
 
 
@@ -205,7 +205,7 @@ def describe_reservations(work: Work) -> Json:
     unknown = AwsError("InvalidCapacityReservationId.NotFound", "The capacity reservation '{}' does not exist")
     declared = _chosen(work, work.world["reservations"], ("CapacityReservationIds", "id"), unknown)
     found = filters.select(declared, params.get("Filters"), RESERVATION_FILTERS, _tags)
-    shown, following = filters.page(found, params)
+    shown, following = work.page(found)
     return filters.paged("CapacityReservations", [reservation_shown(work.cloud, each) for each in shown], following)
 
 

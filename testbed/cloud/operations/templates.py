@@ -58,7 +58,7 @@ def create(work: Work) -> Json:
     if first is not None:
         work.notes |= {"replayed": True}
         return first[0]
-    if len(work.cloud.templates.all()) >= limits.MOST_TEMPLATES:
+    if len(work.cloud.templates.all()) >= int(work.world["mostTemplates"]):
         text = "You've reached the limit on the number of launch templates you can create"
         raise AwsError("MaxTemplateLimitExceeded", text)
     tags = filters.tags_for(params.get("TagSpecifications"), "launch-template")
@@ -77,7 +77,7 @@ def describe(work: Work) -> Json:
     found = filters.select(
         chosen if names or ids else store.all(), params.get("Filters"), FILTERS, lambda template: template.tags
     )
-    shown, following = filters.page(found, params, default=200)
+    shown, following = work.page(found, default=200)
     described = [{**_described(each), "Tags": filters.as_tags(each.tags)} for each in shown]
     return filters.paged("LaunchTemplates", described, following)
 

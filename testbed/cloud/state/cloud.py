@@ -6,9 +6,11 @@ client token must not both launch. Answers are written outside it.
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
+from testbed.cloud.http import filters
 from testbed.cloud.http.errors import dry_run_passed
 from testbed.cloud.http.moto_side import MotoSide
 from testbed.cloud.http.wire import Call
@@ -20,6 +22,8 @@ from testbed.cloud.state.ledger import Ledger
 from testbed.cloud.state.templates_store import Templates
 from testbed.cloud.state.tokens import Tokens
 from testbed.cloud.state.world import World
+
+Page = tuple[Sequence[Any], str | None]
 
 
 class Cloud:
@@ -82,6 +86,13 @@ class Work:
     def world(self) -> World:
         """The declared world."""
         return self.cloud.world
+
+    def page(self, things: Sequence[Any], default: int = 1000, params: Json | None = None) -> Page:
+        """One page and the token of the next: as many as are asked for, or fewer where the world has short pages."""
+        asked = self.params if params is None else params
+        most = self.world["pageSize"]
+        size = int(asked.get("MaxResults") or default)
+        return filters.page(things, {**asked, "MaxResults": size if most is None else min(size, int(most))})
 
     def effect_begins(self) -> None:
         """Everything was checked: a dry run ends here."""

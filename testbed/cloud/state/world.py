@@ -8,6 +8,7 @@ and starts anew only when its list is declared again.
 import json
 import threading
 from collections.abc import Callable, Iterator, Mapping
+from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +42,8 @@ UNSAID: Json = {
     "bootSeconds": 0,
     "shutdownSeconds": 1,
     "visibleAfter": 0,
+    "pageSize": None,
+    "mostTemplates": 5000,
     "profilesAfter": 0,
     "neverJoin": False,
     "checkInstanceProfiles": True,
@@ -92,7 +95,7 @@ class World:
 
     def reset(self) -> None:
         """Back to the world that the server was started with."""
-        self._become(self._initial, self._initial)
+        self._become(deepcopy(self._initial), self._initial)  # callers tag what it declares, in place
 
     def patch(self, change: Json) -> None:
         """Merge a change; rules that it declares start counting anew. ValueError for what has no meaning."""
