@@ -181,11 +181,12 @@ class MarkAndUnmarkNodes:
         return Cause.of(command.reason, at_once=self._is_asked_for_now(command))
 
     def _is_asked_for_now(self, command: DisruptionCommand) -> bool:
-        """Whether a person asks for it at once, regardless of windows."""
+        """Whether a person asks for it at once, regardless of windows; of every node, as one opens nothing for the
+        others."""
         if command.reason != DisruptionReason.REQUESTED:
             return False
         claims = (self.lookups.claim(target.claim) for target in command.targets)
-        return any(claim is not None and is_asked_for_now(claim) for claim in claims)
+        return all(claim is not None and is_asked_for_now(claim) for claim in claims)
 
     async def _mark_one(
         self, request: MarkRequest, target: Target, before: frozenset[str], marks: "_Marks", paused: str
@@ -286,8 +287,10 @@ class MarkAndUnmarkNodes:
         return tainted
 
     def _why_outdated(self, request: MarkRequest, claim: NodeClaim) -> str:
-        """Why the plan is not begun: a person has called it off, or it is too old and no earlier attempt has begun
-        it."""
+        """Why the plan is not begun: nobody asks for it, a person has called it off, or it is too old and no earlier
+        attempt has begun it."""
+        if request.command.reason == DisruptionReason.REQUESTED and names.REPLACE not in claim.annotations:
+            return f"the NodeClaim carries no {names.REPLACE}"
         too_old = None if _is_marked(request.owner, claim) else request.seen.why_too_old(self.now())
         off = called_off(claim, self.now())
         return (off.words if off is not None else too_old) or ""

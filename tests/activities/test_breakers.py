@@ -89,6 +89,7 @@ async def test_what_a_person_requests_takes_no_place_and_is_not_held() -> None:
     scene = Scene(2)
     scene.world.clock = 100.0
     opened(scene)
+    scene.ask_for(scene.targets[0])
 
     assert (await scene.mark("c/disrupt/0", scene.targets[0], reason="Requested")).marked == ("pool-0",)
     [(_, why)] = (await scene.mark("c/disrupt/1", scene.targets[1])).refused

@@ -1,6 +1,7 @@
 """DIS-141: before a mark the nodes of the NodePool are counted against its budgets once more."""
 
 import asyncio
+import copy
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, cast
@@ -20,7 +21,7 @@ from dovetail.model.snapshot import Snapshot
 from tests.activities.test_creating_claims import NODE
 from tests.activities.test_gated_orders import OnePool
 from tests.lifecycle.objects import a_joined_claim, a_joined_node, a_pod, a_pool, target_of
-from worlds.fakes import FakeClaims, FakeNodes, World, live_pauses, mark_ports
+from worlds.fakes import FakeClaims, FakeLookups, FakeNodes, World, live_pauses, mark_ports
 
 SILENT = (Condition(type=names.READY, status="Unknown"),)
 OTHER = {names.OWNER: "c/disrupt/other"}
@@ -152,12 +153,44 @@ async def test_what_a_person_asks_for_at_once_waits_for_no_budget(budget: str, a
     assert outcome.marked == (("pool-0",) if at_once else ())
 
 
+@pytest.mark.parametrize("budget", ["0", "1"])
+async def test_one_node_that_is_asked_for_at_once_opens_no_budget_for_those_that_a_stranger_names_beside_it(
+    budget: str,
+) -> None:
+    world = a_world()
+    urgent = {names.REPLACE: "worn out", names.REPLACE_NOW: "true"}
+    waits = {names.REPLACE: "worn out"}
+    world.put(*[replace(world.claims[f"pool-{n}"], annotations=urgent if n == 0 else waits) for n in range(4)])
+
+    outcome = await mark(marking(world, budget), world, 0, 1, 2, 3, reason="Requested", drain_first=True)
+
+    assert (len(outcome.marked), len(marked(world))) == (int(budget), int(budget))
+
+
+async def test_a_node_for_which_nobody_asks_is_not_marked_as_asked_for() -> None:
+    """Nor one whose request is taken back after the cache was read."""
+    world = a_world()
+    asked = {names.REPLACE: "worn out", names.REPLACE_NOW: "true"}
+    world.put(*[replace(world.claims[f"pool-{n}"], annotations=asked) for n in (0, 1)])
+    behind = FakeLookups(copy.deepcopy(world))
+    world.put(replace(world.claims["pool-0"], annotations={}))
+    step = marking(world, "100%")
+    step.lookups = behind
+
+    outcome = await mark(step, world, 0, 1, 2, reason="Requested", drain_first=True)
+
+    assert outcome.marked == ("pool-1",)
+    assert dict(outcome.refused) == dict.fromkeys(["pool-0", "pool-2"], "the NodeClaim carries no dovetail.sh/replace")
+    assert marked(world) == ["node-1"]
+
+
 @pytest.mark.parametrize(("reason", "goes"), [("Drifted", True), ("Expired", True), ("Requested", False)])
 async def test_a_pod_that_is_protected_since_the_decision_is_passed_only_by_what_a_grace_period_lets_pass(
     reason: str, goes: bool
 ) -> None:
     world = a_world()
-    world.put(replace(world.claims["pool-0"], termination_grace=60.0))
+    asked = {names.REPLACE: "worn out"} if reason == "Requested" else {}
+    world.put(replace(world.claims["pool-0"], termination_grace=60.0, annotations=asked))
     pod = a_pod(node_name="node-0", do_not_disrupt="true")
     world.put(pod)
     targets = (replace(target_of(world.claims["pool-0"], world.nodes["node-0"]), pods=(pod.uid,)),)

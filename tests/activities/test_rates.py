@@ -133,6 +133,12 @@ class Scene:
         found: MarkOutcome = await ActivityEnvironment().run(self.workers[worker].mark_nodes, request)
         return found
 
+    def ask_for(self, *targets: Target) -> None:
+        """As `dovetail replace` does."""
+        for target in targets:
+            claim = self.world.claims[target.claim]
+            self.world.put(replace(claim, annotations={**claim.annotations, names.REPLACE: "worn out"}))
+
     def left(self, pool: NodePool) -> int | None:
         said = Said(now=self.world.now(), pool=pool, policies=(self.rules.policy,))
         return left_of_rates(said, Cause.DRIFTED)
@@ -206,6 +212,7 @@ async def test_a_place_of_a_node_that_is_not_marked_after_all_is_given_back() ->
 
 async def test_a_request_counts_and_is_not_held_and_other_reasons_have_rates_of_their_own() -> None:
     scene = Scene(4, Rate(nodes="1", per=HOUR), Rate(nodes="0", per=HOUR, reasons=frozenset({"Empty"})))
+    scene.ask_for(*scene.targets[:2])
 
     assert (await scene.mark("c/disrupt/1", scene.targets[0], reason="Requested")).marked == ("pool-0",)
     assert (await scene.mark("c/disrupt/2", scene.targets[1], reason="Requested")).marked == ("pool-1",)

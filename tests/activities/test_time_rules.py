@@ -232,6 +232,8 @@ async def test_at_the_mark_the_nodes_are_looked_at_as_the_cache_has_them(
     fleet: Callable[..., Snapshot], reason: str, words: str
 ) -> None:
     world, rules = a_joined_world(), TimeRules(policies={"p": UNWELL})
+    if reason == "Requested":
+        world.put(replace(world.claims["pool-1"], annotations={names.REPLACE: "worn out"}))
     seen = (lambda: fleet(now=NOON)) if fleet is Snapshot else fleet
     outcome = await marked(world, replace(pauses(world), rules=Written(rules), fleet=seen), reason)
 
