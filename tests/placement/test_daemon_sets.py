@@ -168,6 +168,24 @@ def test_a_pod_that_has_no_type_with_room_for_a_daemon_set_gets_one_that_could_n
         assert [node.pool for node in placed(beside).new] == ["default"]
 
 
+@pytest.mark.parametrize("daemons", [("1.2", "1.3"), ("0.8", "0.7", "0.6"), ("0.15", "1.9")])
+def test_a_pod_that_must_have_a_type_that_holds_each_daemon_set_but_not_all_gets_it(daemons: tuple[str, ...]) -> None:
+    """PLQ-69: those count whose turn is first; a larger type in the pool changes nothing of that. Other pods get a
+    type that holds all."""
+    sets = tuple(_daemon_set(f"d{number}", cpu) for number, cpu in enumerate(daemons))
+    pod = a_pod("p", cpu="0.1", shape=a_shape(required_terms=ON_SMALL))
+    together = replace(sets[0], pod=replace(sets[0].pod, shape=a_shape(host_ports=WEB)))
+    free = a_pod("p", cpu="0.1", shape=a_shape(required_terms=ON_SMALL, host_ports=WEB))
+
+    for types in (TYPES, TYPES[:1]):
+        (node,) = placed(_with_daemon_sets(*sets, pods=[pod], types=types)).new
+        assert [item.name for item in node.types] == ["small"]
+        assert not _types([replace(pod, requests={**pod.requests, "cpu": 2 * NANO})], *sets, types=types)
+    assert "small" not in _types([a_pod("p", cpu="0.1")], *sets)
+    assert not placed(_with_daemon_sets(*sets, pods=[pod]), KARPENTERS).new
+    assert not _types([free], together, *sets[1:])  # whose turn is first has its port too
+
+
 def test_where_the_limits_leave_only_types_that_are_too_small_for_a_daemon_set_one_of_these_is_taken() -> None:
     """PLQ-69."""
     limited = a_pool(limits=parse_resources({"cpu": "20"}))

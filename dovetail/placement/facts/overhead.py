@@ -161,7 +161,7 @@ def _in_turn(running: Running, of_pool: int, table: TypeTable) -> Running:
 class Overheads:
     """What the DaemonSets of a pool take: the groups of rows with the same ones, and the group of each row.
 
-    `crowded`: rows that could not hold each of their DaemonSets, and where those count that they could. `oversized`:
+    `crowded`: rows that could not hold all of their DaemonSets, and where those count that they could. `oversized`:
     the DaemonSets that count nowhere.
     """
 
@@ -195,6 +195,15 @@ def overheads_of(
     return _grouped([each for each in running if each in counted], table, tuple(sorted(oversized)))
 
 
+def _held(daemons: Iterable[Daemon], room: Resources) -> list[Daemon]:
+    """Those that have room beside the ones whose turn is before theirs (PLQ-69)."""
+    held: list[Daemon] = []
+    for daemon in sorted(daemons, key=lambda each: each.turn):
+        if daemon.oversized_counts or fits(total(each.requests for each in (*held, daemon)), room):
+            held.append(daemon)
+    return held
+
+
 def _grouped(running: Running, table: TypeTable, oversized: tuple[str, ...]) -> Overheads:
     numbers: dict[tuple[str, ...], int] = {}
     groups: list[Overhead] = []
@@ -218,9 +227,9 @@ def _grouped(running: Running, table: TypeTable, oversized: tuple[str, ...]) -> 
         chosen, room = _on(running, table, row), _room(table, row)
         number = number_of(chosen)
         if not fits(groups[number].requests, room):
-            held = [daemon for daemon in chosen if daemon.oversized_counts or fits(daemon.requests, room)]
+            held = _held(chosen, room)
             if len(held) < len(chosen):
-                number = number_of(held)
+                number = number_of([daemon for daemon in chosen if daemon in held])
                 crowded |= 1 << row
         group_of.append(number)
     return Overheads(groups=tuple(groups), group_of=tuple(group_of), crowded=crowded, oversized=oversized)
@@ -237,8 +246,4 @@ def expected_on_node(
         if untolerated(taints, daemon.pod.shape.tolerations) is None
         and compatible(labels, daemon.alternatives[daemon.first])
     ]
-    held: list[Resources] = []
-    for daemon in sorted(found, key=lambda each: each.turn):
-        if daemon.oversized_counts or fits(total([*held, daemon.requests]), room):
-            held.append(daemon.requests)
-    return held
+    return [daemon.requests for daemon in _held(found, room)]
