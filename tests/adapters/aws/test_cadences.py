@@ -532,7 +532,7 @@ async def a_profile_that_was_just_made(calls: ScriptedCalls) -> Holds:
     calls.answers["ListInstanceProfiles"] = {"InstanceProfiles": [listed]}
 
     async def stays() -> bool:
-        return await found.collect(frozenset()) == ()
+        return await found.unused(frozenset()) == []
 
     return stays
 

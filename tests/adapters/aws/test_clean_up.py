@@ -90,6 +90,90 @@ async def test_a_round_deletes_a_hundred_templates_at_most_and_goes_on_a_minute_
     assert made > 2 and deleted == [1, 1, 2, 3]
 
 
+@pytest.mark.parametrize("full", [False, True])
+@pytest.mark.parametrize(
+    "operation",
+    ["ListInstanceProfiles", "RemoveRoleFromInstanceProfile", "DeleteInstanceProfile", "GetInstanceProfile"],
+)
+async def test_where_profiles_may_not_be_deleted_idle_templates_are_all_the_same(
+    stage: Stage, operation: str, full: bool
+) -> None:
+    """AWS-85, AWS-111: an account that may have no more templates launches nothing."""
+    await stage.with_class()
+    await stage.launched(a_claim())
+    made = len(stage.calls("CreateLaunchTemplate"))
+    later = Later(stage)
+    clean_up = clean_up_of(stage, later)
+    later.hours, stage.adapter.templates.full = 1.2, full
+    stage.patch(fail=[{"op": operation, "code": "AccessDenied", "status": 403}])
+
+    await clean_up.round(frozenset())
+
+    assert len(stage.calls("DeleteLaunchTemplate")) == made > 0
+    assert not stage.adapter.templates.full
+
+
+async def test_a_template_that_may_not_be_deleted_holds_up_no_other_and_is_tried_again(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """AWS-85: that the account may have no more of them is forgotten only once one is gone."""
+    monkeypatch.setattr("dovetail.adapters.aws.upkeep.clean_up._MOST", 1)
+    await stage.with_class()
+    await stage.launched(a_claim())
+    made = len(stage.calls("CreateLaunchTemplate"))
+    later, deleted = Later(stage), []
+    clean_up = clean_up_of(stage, later)
+    stage.adapter.templates.full = True
+    stage.patch(fail=[{"op": "DeleteLaunchTemplate", "code": "AccessDenied", "status": 403, "times": 1}])
+    for hours in (1.2, 1.22, 1.24, 1.26, 1.75):
+        later.hours = hours
+        await clean_up.round(in_use(stage))
+        deleted.append((len(stage.calls("DeleteLaunchTemplate")), stage.adapter.templates.full))
+
+    assert made == 3 and deleted == [(1, True), (2, True), (3, False), (3, False), (4, False)]
+    assert await stage.adapter.calls.every("ec2", "DescribeLaunchTemplates", "LaunchTemplates") == []
+
+
+async def test_a_deleted_class_stays_while_something_of_it_may_not_be_deleted_and_the_rest_goes(stage: Stage) -> None:
+    """AWS-46."""
+    await stage.with_class()
+    await stage.launched(a_claim())
+    made = len(stage.calls("CreateLaunchTemplate"))
+    stage.patch(
+        fail=[
+            {"op": "DeleteLaunchTemplate", "code": "AccessDenied", "status": 403, "times": 1},
+            {"op": "DeleteInstanceProfile", "code": "AccessDenied", "status": 403, "times": 1},
+        ]
+    )
+    stage.classes.delete()
+
+    await stage.upkeep.keep()
+
+    assert "default" in stage.classes.objects
+    assert len(stage.calls("DeleteLaunchTemplate")) == made > 1
+    assert len(stage.calls("DeleteInstanceProfile")) > 0
+    left = await stage.adapter.calls.every("ec2", "DescribeLaunchTemplates", "LaunchTemplates")
+    assert len(left) == 1
+
+
+async def test_while_a_class_cannot_be_read_profiles_stay_and_idle_templates_go(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """AWS-85, AWS-111: what an unreadable class uses is unknown; of templates it does not matter."""
+    await stage.with_class()
+    await stage.launched(a_claim())
+    made = len(stage.calls("CreateLaunchTemplate"))
+    later = Later(stage)
+    monkeypatch.setattr(stage.upkeep._parts.clean_up, "_clock", later)
+    stage.classes.apply("odd", amiSelectorTerms="none at all")
+    later.hours = 1.2
+
+    await stage.upkeep.keep()
+
+    assert len(stage.calls("DeleteLaunchTemplate")) == made > 0
+    assert stage.calls("ListInstanceProfiles") == []
+
+
 async def test_an_instance_profile_that_no_class_names_is_deleted(stage: Stage) -> None:
     """AWS-111."""
     await stage.with_class()

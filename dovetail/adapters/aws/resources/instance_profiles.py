@@ -132,27 +132,19 @@ class Profiles:
             raise refusal("iam:DeleteInstanceProfile", answer)
         self._good = {key: until for key, until in self._good.items() if key[0] != name}
 
-    async def delete_all(self, node_class: NodeClass) -> None:
-        """Every profile ever made for a class, including one named in the old way (AWS-46)."""
+    async def made_for(self, node_class: NodeClass) -> list[str]:
+        """Every profile that may ever have been made for a class, including one named in the old way (AWS-46)."""
         if self._settings.isolated_vpc:
-            return
-        for name in await self._under(self.path(node_class.uid)):
-            await self.delete(name)
+            return []
         legacy = f"{self._settings.cluster}_{hash_value(self._calls.region + node_class.name)}"
-        if _VALID.match(legacy):
-            await self.delete(legacy)
+        return [*await self._under(self.path(node_class.uid)), *([legacy] if _VALID.match(legacy) else [])]
 
-    async def collect(self, used: frozenset[str]) -> tuple[str, ...]:
-        """Delete what no class and no claim uses; returns the deleted names (AWS-111)."""
+    async def unused(self, used: frozenset[str]) -> list[str]:
+        """What no class and no claim uses (AWS-111)."""
         if self._settings.isolated_vpc:
-            return ()
-        now = self._clock()
-        gone = []
-        for name in await self._under(f"/karpenter/{self._calls.region}/{self._settings.cluster}/"):
-            if name not in used and self._protected.get(name, 0.0) < now:
-                await self.delete(name)
-                gone.append(name)
-        return tuple(gone)
+            return []
+        now, made = self._clock(), await self._under(f"/karpenter/{self._calls.region}/{self._settings.cluster}/")
+        return [name for name in made if name not in used and self._protected.get(name, 0.0) < now]
 
     async def _under(self, path: str) -> list[str]:
         rows = await self._calls.every("iam", "ListInstanceProfiles", "InstanceProfiles", PathPrefix=path)

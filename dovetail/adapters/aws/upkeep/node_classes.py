@@ -282,13 +282,9 @@ class Ec2NodeClassUpkeep:
         used = {claim.annotations.get(names.PROFILE_NAME, "") for claim in claims}
         for each in self._parts.classes.every():
             if isinstance(each, UnreadableClass):
-                return self._clock() + ROUND_SECONDS  # nothing is collected while one class cannot be read
+                return await self._parts.clean_up.round(None)
             used |= {each.status.instance_profile or "", each.spec.instance_profile or ""}
-        try:
-            return await self._parts.clean_up.round(frozenset(used))
-        except Exception as error:
-            log_failure("collection of profiles and templates", error)
-            return self._clock() + ROUND_SECONDS
+        return await self._parts.clean_up.round(frozenset(used))
 
 
 def _is_ours(claim: NodeClaim) -> bool:
