@@ -49,6 +49,7 @@ class EarlierClaims:
     awaited: Mapping[str, str] = field(default_factory=dict)
     exhausted: Mapping[str, str] = field(default_factory=dict)  # why
     held: Mapping[str, str] = field(default_factory=dict)  # why the brake holds it, or others of its owner
+    trials: tuple[tuple[Pod, ...], ...] = ()  # of these, the first of each that can have a node gets one all the same
     refused: Mapping[str, str] = field(default_factory=dict)  # why the API server refuses a claim for it
 
     def __contains__(self, uid: object) -> bool:

@@ -12,7 +12,7 @@ no use; then one of its pods may have a node. No annotation records this: it fol
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from dovetail.model.pods import Pod
@@ -33,6 +33,15 @@ class PoolStop:
 
     pool: str
     why: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HeldBack:
+    """Why nothing is launched for pods, by UID. `trials`: of each owner and namespace whose rest is over the pods from
+    the oldest on, of which the first that can have a node gets one."""
+
+    why: Mapping[str, str] = field(default_factory=dict)
+    trials: tuple[tuple[Pod, ...], ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,13 +86,13 @@ def pools_to_resume(snapshot: Snapshot) -> tuple[str, ...]:
 
 def pods_held_back(
     pods: Iterable[Pod], snapshot: Snapshot, on_node: Mapping[str, Sequence[Pod]], settings: PlacementSettings
-) -> dict[str, str]:
-    """Why nothing is launched for these pods, by UID. Once an owner's rest is over, its oldest pod is not held."""
+) -> HeldBack:
+    """Those of these pods for which nothing is launched, or no more than one node."""
     brakes = _brakes(launches_of(snapshot, on_node, settings.well_known), settings.brake)
     if not brakes.owners and not brakes.namespaces:
-        return {}
+        return HeldBack()
     held: dict[str, str] = {}
-    tried: set[str] = set()
+    trials: dict[str, list[Pod]] = {}
     for pod in sorted(pods, key=lambda each: (each.created, each.uid)):
         whose = whose_pods([pod])
         [owner], [namespace] = whose.owners, whose.namespaces
@@ -92,12 +101,11 @@ def pods_held_back(
             brake, mark = brakes.namespaces.get(namespace), namespace
         if brake is None:
             continue
-        if snapshot.now >= brake.until and mark not in tried:
-            tried.add(mark)
-            continue
+        if snapshot.now >= brake.until:
+            trials.setdefault(mark, []).append(pod)
         of = whose.name if mark == owner else f"namespace {pod.shape.namespace}"
         held[pod.uid] = f"nothing is launched for the pods of {of} until {format_time(brake.until)}: {brake.why}"
-    return held
+    return HeldBack(why=held, trials=tuple(map(tuple, trials.values())))
 
 
 def _brakes(launches: Sequence[Launch], settings: BrakeSettings) -> _Brakes:

@@ -84,10 +84,27 @@ def _run(
         run.run([pod for pod in pods if pod.uid in options.first and pod.uid not in earlier])
         unplaced = run.run_on_nodes_only(served)
         pods = [pod for pod in pods if pod.uid not in options.first and pod.uid not in earlier]
-    run.run(pods)
+    tried_first = any(pod.uid in options.first for each in earlier.trials for pod in each)
+    if not tried_first:
+        run.run(pods)
+    unplaced = _one_of_each(run, earlier.trials, unplaced)
+    if tried_first:
+        run.run(pods)
     if expected:
         run.run(expected)
     return run, unplaced
+
+
+def _one_of_each(run: Pass, trials: Sequence[Sequence[Pod]], unplaced: Sequence[Pod]) -> Sequence[Pod]:
+    """Place one pod of each, if one can have a place; those that were not tried."""
+    waiting = {pod.uid: pod for pod in unplaced}
+    for pods in trials:
+        for pod in pods:
+            if waiting.pop(pod.uid, None) is not None:
+                run.run([pod])
+                if pod.uid not in run.refused:
+                    break
+    return list(waiting.values())
 
 
 def _with_served(placement: Placement, unplaced: Sequence[Pod], earlier: EarlierClaims) -> Placement:

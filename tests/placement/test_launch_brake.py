@@ -21,6 +21,7 @@ from dovetail.rules.brake.unused_launches import (
     stop_of,
     stop_text,
     unused_launch,
+    whose_pods,
     with_unused_launch,
 )
 from tests.placement.builders import (
@@ -68,7 +69,7 @@ def test_many_claims_for_one_pod_hold_it_alone_before_any_node_is_up() -> None:
     world = with_claims([pod], *[a_claim(f"c{i:02}", pod) for i in range(11)])
 
     assert not stopped(world)
-    assert pods_held_back([pod], world, {}, PlacementSettings()).keys() == {pod.uid}
+    assert pods_held_back([pod], world, {}, PlacementSettings()).why.keys() == {pod.uid}
 
 
 def test_dollars_that_no_pending_pod_explains_stop_the_pool() -> None:
@@ -279,6 +280,51 @@ def test_an_owner_s_rest_ends_with_one_more_node_and_doubles_with_each_in_vain()
 
     assert made(last + 2 * BRAKE.rests.first - 1) == 0
     assert made(last + 2 * BRAKE.rests.first) == 1
+
+
+@pytest.mark.parametrize("of", [of_one_owner, of_one_namespace])
+@pytest.mark.parametrize("why", ["too large", "no such zone", "the API server refuses its claim"])
+def test_the_node_that_is_tried_is_for_the_oldest_pod_that_can_have_one(
+    of: Callable[[Iterable[Pod]], list[Pod]], why: str
+) -> None:
+    """PLQ-33: what waits for ever keeps no other pod of its owner or namespace waiting with it."""
+    pool = a_pool()
+    for n, gone in enumerate(of([a_pod(f"gone-{n}") for n in range(10)])):
+        pool = with_unused_launch(pool, unused_launch(f"c{n}", NOW - 400, [gone.uid], whose_pods([gone])), NOW)
+    shape = a_shape(node_selector=((names.ZONE, "nowhere"),)) if why == "no such zone" else a_shape()
+    old = [
+        a_pod(f"old-{n}", cpu="99" if why == "too large" else "1", created=NOW - 9e5 + n, shape=shape) for n in range(2)
+    ]
+    waiting = of([*old, a_pod("b", created=NOW - 50), a_pod("c", cpu="9", created=NOW - 40)])
+    stranger = a_pod("stranger", cpu="7")
+    refused = dict.fromkeys([pod.uid for pod in waiting[:2]], "no") if why.startswith("the API") else {}
+    world = replace(a_snapshot([*waiting, stranger], pools=[pool]), refused_pods=refused)
+
+    placement = placed(world)
+
+    assert sorted(pod.name for node in placement.new for pod in node.pods) == ["b", "stranger"]
+    assert {"c", *([] if not refused else ["old-0", "old-1"])} <= {each.pod.name for each in placement.ignored}
+    assert {each.pod.name for each in placement.refused} == ({"old-0", "old-1"} if not refused else set())
+
+
+def test_a_pod_that_is_tried_has_its_turn_before_the_others_once_a_pass_had_no_time_for_it() -> None:
+    """PLQ-23, PLQ-33."""
+    pool = a_pool()
+    for n, gone in enumerate(of_one_owner([a_pod(f"gone-{n}") for n in range(10)])):
+        pool = with_unused_launch(pool, unused_launch(f"c{n}", NOW - 400, [gone.uid], whose_pods([gone])), NOW)
+    tried, others = of_one_owner([a_pod("tried")]), [a_pod(f"other-{n}", cpu="9") for n in range(30)]
+    index = an_index(a_snapshot([*tried, *others], pools=[pool]))
+
+    def late_after_a_short_pass(first: frozenset[str] = frozenset()) -> frozenset[str]:
+        looks = iter([False] * 10)
+        found = place(index, should_stop=lambda: next(looks, True), first=first)
+        late = {each.pod.uid for each in found.refused}
+        assert (tried[0] in [pod for node in found.new for pod in node.pods]) == (tried[0].uid not in late)
+        return frozenset(late.intersection([tried[0].uid]))
+
+    late = late_after_a_short_pass()
+    assert late
+    assert not late_after_a_short_pass(late)
 
 
 def test_an_owner_whose_nodes_are_mostly_of_use_is_not_held() -> None:

@@ -41,7 +41,7 @@ def test_however_many_pods_have_had_their_two_nodes_none_of_them_gets_a_third(ba
     running, good = of_use(200)
     world = a_snapshot([*pods, *running], nodes=good, pools=[in_vain_twice(pods)])
 
-    assert not pods_held_back(pods, world, world.pods_by_node, PlacementSettings())
+    assert not pods_held_back(pods, world, world.pods_by_node, PlacementSettings()).why
     assert placed(world).new == ()
 
 
@@ -95,5 +95,5 @@ def test_useless_nodes_for_pods_of_the_same_three_namespaces_hold_those_three_al
 
     for snapshot in (with_claims([*world, stranger], *each), a_snapshot([*world, stranger], pools=[pool])):
         assert not stopped(snapshot)
-        assert pods_held_back(world, snapshot, {}, PlacementSettings()).keys() == here.keys()
+        assert pods_held_back(world, snapshot, {}, PlacementSettings()).why.keys() == here.keys()
         assert groups(placed(snapshot)) == [["stranger"]]

@@ -45,7 +45,7 @@ from dovetail.placement.index.waiting_pods import (
     pending_pods,
     with_virtual,
 )
-from dovetail.placement.launch_brake import pods_held_back
+from dovetail.placement.launch_brake import HeldBack, pods_held_back
 from dovetail.placement.pdbs import pdbs_of
 from dovetail.placement.settings import PlacementSettings
 
@@ -219,11 +219,12 @@ class Index:
         """Which of these pods wait for a claim, or get no further one. `takes`: whether a node takes a pod now."""
         found = earlier_claims(self.snapshot, pods, self.on_node, self.settings.claims_per_pod, takes)
         others = [pod for pod in pods if pod.uid not in found and not pod.node_name]
-        held = pods_held_back(others, self.snapshot, self.on_node, self.settings) if others else {}
         refused = self.snapshot.refused_pods
         if refused:
             found = replace(found, refused={pod.uid: refused[pod.uid] for pod in others if pod.uid in refused})
-        return replace(found, held=held) if held else found
+            others = [pod for pod in others if pod.uid not in refused]
+        held = pods_held_back(others, self.snapshot, self.on_node, self.settings) if others else HeldBack()
+        return replace(found, held=held.why, trials=held.trials) if held.why else found
 
     @property
     def ignored(self) -> tuple[IgnoredPod, ...]:
