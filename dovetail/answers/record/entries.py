@@ -44,7 +44,7 @@ class Entry:
     run: str
     began: float
     ended: float | None
-    outcome: str  # done, cancelled, failed, refused, initialised, terminated, …; running while it runs
+    outcome: str  # done, rebooted, cancelled, failed, refused, initialised, terminated, …; running while it runs
     reason: str = ""
     method: str = ""
     pool: str = ""
@@ -251,16 +251,19 @@ def _disruption(values: _Values, base: Entry) -> Entry:
     given, record = values.given(DisruptInput), values.result(DisruptionRecord)
     command = given.command
     planned = sorted({f"{pod.namespace}/{pod.name}" for made in command.replacements for pod in made.pods})
-    taken = command.targets
-    if record is not None and record.outcome == "done":  # without those that could not be marked
+    outcome, taken = record.outcome if record is not None else base.outcome, command.targets
+    if command.reboots:  # its node stays as it is, with its pods
+        outcome = "rebooted" if outcome == "done" else outcome
+    elif record is not None and record.outcome == "done":  # without those that could not be marked
         taken = tuple(target for target in taken if target.claim in record.deleted)
+    leaving = () if command.reboots else taken
     pools = tuple(target.pool for target in taken)
-    share = len(taken) / max(len(command.targets), 1)
+    share = len(leaving) / max(len(command.targets), 1)
     known = share * command.price or None  # 0: it is not known what its nodes cost
     saved = share * command.savings
     return replace(
         base,
-        outcome=record.outcome if record is not None else base.outcome,
+        outcome=outcome,
         reason=command.reason,
         method=command.method,
         pool=taken[0].pool if taken else "",
@@ -268,7 +271,7 @@ def _disruption(values: _Values, base: Entry) -> Entry:
         nodes=tuple(target.node for target in taken),
         claims=tuple(target.claim for target in taken),
         replacements=tuple(name_of(made, given.plan_id, i) for i, made in enumerate(command.replacements)),
-        pods=len({uid for target in taken for uid in target.pods}),
+        pods=len({uid for target in leaving for uid in target.pods}),
         pod_names=tuple(planned),
         price_before=known,
         price_after=None if known is None else known - saved,

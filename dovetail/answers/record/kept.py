@@ -40,8 +40,8 @@ from dovetail.wiring.world import open_kept_objects
 
 FORMAT: Final = "dovetail-record/1"
 # Of histories: what was made of them by a lower number is made anew. 1 took holds for the instance's end, 2 gave a move
-# to one NodePool whose nodes were of several.
-READING: Final = 3
+# to one NodePool whose nodes were of several, 3 took a reboot for the departure of no node.
+READING: Final = 4
 HOUR: Final = 3600
 SETTLE_SECONDS: Final = 600.0  # after the end of an hour, until the visibility list has all of it
 LONGEST_BACK: Final = 90 * 86400.0  # how far back missing hours are looked for

@@ -171,7 +171,7 @@ class _Time:
 
     def _pool(self, pool: str, disruptions: Sequence[Entry], saved: float) -> PoolSavings:
         done = [entry for entry in disruptions if entry.outcome == "done"]
-        undone = [entry for entry in disruptions if entry.outcome not in ("done", "running")]
+        undone = [entry for entry in disruptions if entry.outcome not in ("done", "rebooted", "running")]
         spans = None if self.bill is None else self.bill.spans.get(pool, ())
         return PoolSavings(
             pool=pool,
