@@ -15,7 +15,7 @@ from temporalio.client import Client
 from dovetail.activities.disruption.await_disruption_plan import AwaitDisruptionPlan
 from dovetail.activities.disruption.await_progress import AwaitProgress
 from dovetail.activities.disruption.breakers import BreakerMemory
-from dovetail.activities.disruption.delete_claim import DeleteClaims
+from dovetail.activities.disruption.delete_claim import DeleteClaims, DeletePorts
 from dovetail.activities.disruption.deletion_cost_writer import DeletionCostWriter
 from dovetail.activities.disruption.dropped_plans import DroppedPlans
 from dovetail.activities.disruption.give_back import GiveBack
@@ -254,13 +254,16 @@ class Wiring:
         join = JoinPorts(lookups=w.view, claims=w.claims, nodes=w.nodes, places=self.places)
         owners = OwnerStarts(self.settings.cluster)
         marking, known = MarkAndUnmarkNodes(mark, now), KnownClaims(w.view, w.claims)
+        delete = DeletePorts(
+            claims=w.claims, nodes=w.nodes, notices=w.notices, lookups=w.view, repairs=self.live_repairs
+        )
         memory, returned = BreakerMemory(w.pools, pauses, now), ReturnedMoves(w.pools, w.notices, now)
         ties = CreateTies(pauses=pauses, owners=owners, returned=returned)
         return [
             AwaitProgress(w.view, known, now),
             CarryOutOrders(self.settings.cluster, self._order_ports(), marking, now),
             CreateNodeClaims(w.claims, pools, w.notices, now, ties),
-            DeleteClaims(w.claims, w.notices, w.view, owners, returned),
+            DeleteClaims(delete, owners, returned),
             self.departure.departing,
             self.detaching,
             self.departure.draining,

@@ -159,10 +159,7 @@ class DisruptNodes:
             await self.await_replacements(claims)
         if self.given.command.drain_first:
             self.enter("draining before the delete")
-            began = workflow.now().timestamp()
             await asyncio.gather(*[self.drain(target) for target in self.marked])
-            spent = workflow.now().timestamp() - began
-            self.marked = tuple(target.after(spent) for target in self.marked)
         self.enter("deleting")
         self.committed = True
 

@@ -6,6 +6,7 @@ carries the reason, so the caller need not name it for the notices. Claims that 
 at once, a second or two before the Caretaker would find them.
 """
 
+from dataclasses import dataclass
 from typing import Final
 
 from temporalio import activity
@@ -13,6 +14,7 @@ from temporalio import activity
 from dovetail.activities.disruption.returned_moves import ReturnedMoves
 from dovetail.activities.identity.askers import asked_by
 from dovetail.activities.shared.every_step.heartbeats import keep, kept
+from dovetail.activities.shared.looks.live_repairs import LiveRepairs
 from dovetail.activities.shared.owner_starts import OwnerStarts
 from dovetail.activities.shared.waits.side_by_side import side_by_side
 from dovetail.activities.shared.writes import claim_deletion
@@ -27,28 +29,31 @@ from dovetail.model.reasons.disruption_reasons import DisruptionReason
 from dovetail.model.reasons.endings import Ending
 from dovetail.notices.disruptions import disrupting
 from dovetail.ports.failures import Refused
-from dovetail.ports.objects import NodeClaims, Notices
+from dovetail.ports.objects import NodeClaims, Nodes, Notices
 from dovetail.ports.view import ClusterLookups
 from dovetail.telemetry.metrics.karpenters.disruption import disrupted
 from dovetail.telemetry.metrics.karpenters.lifecycle import is_first_attempt
+from dovetail.termination.ladder import drain_reason
 
 AT_ONCE: Final = 20
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeletePorts:
+    """What the steps read and write. `repairs`: whether the node is still to be repaired."""
+
+    claims: NodeClaims
+    nodes: Nodes
+    notices: Notices
+    lookups: ClusterLookups
+    repairs: LiveRepairs
+
+
 class DeleteClaims:
-    def __init__(
-        self,
-        claims: NodeClaims,
-        notices: Notices,
-        lookups: ClusterLookups,
-        owners: OwnerStarts,
-        returned: ReturnedMoves,
-    ) -> None:
-        self.claims = claims
-        self.notices = notices
-        self.lookups = lookups
-        self.returned = returned
-        self.owners = owners
+    def __init__(self, ports: DeletePorts, owners: OwnerStarts, returned: ReturnedMoves) -> None:
+        self.claims, self.nodes, self.notices = ports.claims, ports.nodes, ports.notices
+        self.lookups, self.repairs = ports.lookups, ports.repairs
+        self.returned, self.owners = returned, owners
 
     @activity.defn
     async def delete_claim(self, request: DeleteRequest) -> StepOutcome:
@@ -60,7 +65,7 @@ class DeleteClaims:
         write = await claim_deletion.delete_claim(self.claims, ClaimRef(name=request.name, uid=request.uid))
         if not write.version:
             return StepOutcome(message="already gone", writes=(write,))
-        await self._bound(request.target, request.reason)
+        await self._bound(ClaimRef(name=request.name, uid=request.uid), request.reason)
         if claim is not None and claim.uid == request.uid:
             await self.notices.publish(*disrupting(claim, self.lookups.nodes_of(claim.provider_id)))
         if request.target is None:
@@ -98,19 +103,25 @@ class DeleteClaims:
         if write.version and (claim is None or claim.deleting_since is None):
             disrupted(target, reason, claim)
         if write.version:
-            await self._bound(target, reason)
+            await self._bound(ClaimRef(name=target.claim, uid=target.claim_uid), reason)
             await self._start(target)
         keep(target.claim)
         return write
 
-    async def _bound(self, target: Target | None, reason: str) -> None:
-        """The drain of an unhealthy node lasts as long as its repair lets it, from the delete on, or as long as a drain
-        before that has left it."""
-        if target is None or target.grace is None or reason != DisruptionReason.UNHEALTHY:
+    async def _bound(self, ref: ClaimRef, reason: str) -> None:
+        """GCR-20: the drain of an unhealthy node lasts as long as its repair lets it, from the delete on; by the node
+        as it is now, and only where its own disruption asks: a request may say so of any node."""
+        if reason != DisruptionReason.UNHEALTHY:
             return
-        claim = await self.claims.read(target.claim)
-        if claim is not None and claim.uid == target.claim_uid and claim.deleting_since is not None:
-            await claim_deletion.hurry(self.claims, claim, claim.deleting_since + target.grace)
+        claim = await self.claims.read(ref.name)
+        if claim is None or claim.uid != ref.uid or claim.deleting_since is None or not claim.provider_id:
+            return
+        if drain_reason(claim) != reason or not asked_by(claim.annotations.get(OWNER, "")):
+            return
+        fault = await self.repairs.first_fault(await self.nodes.list_by_provider_id(claim.provider_id), claim)
+        bound = fault.bound(claim) if fault is not None else None
+        if bound is not None:
+            await claim_deletion.hurry(self.claims, claim, claim.deleting_since + bound)
 
     async def _refuse_what_stays(self, ref: ClaimRef, *, planned: bool) -> None:
         """Refuse a deletion that its workflow may not ask for. A plan deletes only what carries its own mark; a launch

@@ -99,7 +99,9 @@ ASKERS: Final[Mapping[str, Askers]] = {
 
 # What a disruption begins or undoes because the Scheduler has decided it: the Scheduler must have begun the one that
 # asks, and while it runs nobody else has its id. Anybody can take the id of a disruption that is over.
-DECIDED: Final = frozenset({"mark_nodes", "give_back", "create_node_claims", "publish"})
+DECIDED: Final = frozenset(
+    {"mark_nodes", "give_back", "create_node_claims", "delete_claim", "delete_claims", "publish"}
+)
 
 
 def begun_by(cluster: str, step: str, workflow_id: str) -> str | None:

@@ -74,8 +74,5 @@ class DrainRequests:
 
     async def _grace(self, claim: NodeClaim, nodes: Iterable[Node], reason: str) -> float | None:
         """How long it may last: for a repair as its policy says too, unless the node is well again (GCR-20)."""
-        for node in nodes if reason == DisruptionReason.UNHEALTHY else ():
-            fault = await self.repairs.fault(node, claim)
-            if fault is not None:
-                return fault.bound(claim)
-        return claim.termination_grace
+        fault = await self.repairs.first_fault(nodes, claim) if reason == DisruptionReason.UNHEALTHY else None
+        return claim.termination_grace if fault is None else fault.bound(claim)

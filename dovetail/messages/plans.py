@@ -153,13 +153,9 @@ class Target:
     policy: str = ""
     mode: str = ""
     # The claim's termination grace period, or what a repair policy leaves of it: a drain before the delete lasts no
-    # longer, nor does one after it where the node is repaired.
+    # longer.
     grace: float | None = None
     condition: str = ""  # of the node, for which it is repaired
-
-    def after(self, seconds: float) -> "Target":
-        """As a drain of so many seconds leaves it."""
-        return self if self.grace is None else replace(self, grace=max(self.grace - seconds, 0.0))
 
 
 NOBODY: Final = ""  # in the place of a namespace: nodes without pods that would have to move

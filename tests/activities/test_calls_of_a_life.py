@@ -130,7 +130,7 @@ class Life:
         mark = MarkAndUnmarkNodes(ports, world.now)
         request = MarkRequest(owner=OWNER, command=command, seen=seen)
         assert (await ActivityEnvironment().run(mark.mark_nodes, request)).marked == ("pool-1",)
-        deletion = deleting(world, self.claims)
+        deletion = deleting(world, claims=self.claims)
         environment = ActivityEnvironment()
         environment.info = replace(environment.info, workflow_id=OWNER)
         await environment.run(deletion.delete_claims, DeletesRequest(targets=(target,), reason=command.reason))

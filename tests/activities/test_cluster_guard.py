@@ -13,7 +13,14 @@ from temporalio.worker import ActivityInboundInterceptor, ExecuteActivityInput
 from dovetail.activities.identity.cluster_guard import ClusterGuard
 from dovetail.activities.identity.cluster_header import HEADER, cluster_uid_in, with_header
 from dovetail.messages.plans import DisruptionCommand, Seen
-from dovetail.messages.requests import CreateRequest, GiveBackRequest, MarkRequest, NoticeRequest
+from dovetail.messages.requests import (
+    CreateRequest,
+    DeleteRequest,
+    DeletesRequest,
+    GiveBackRequest,
+    MarkRequest,
+    NoticeRequest,
+)
 
 
 class Steps(ActivityInboundInterceptor):
@@ -64,11 +71,13 @@ async def test_a_step_is_taken_for_no_workflow_but_the_one_that_asks_for_it(aske
 
 
 @pytest.mark.parametrize(("parent", "taken"), [("c/scheduler", True), (None, False), ("stranger/scheduler", False)])
-@pytest.mark.parametrize("step", ["mark_nodes", "give_back", "create_node_claims", "publish"])
+@pytest.mark.parametrize(
+    "step", ["mark_nodes", "give_back", "create_node_claims", "delete_claim", "delete_claims", "publish"]
+)
 async def test_a_mark_is_set_for_no_disruption_but_one_that_the_scheduler_has_begun(
     step: str, parent: str | None, taken: bool
 ) -> None:
-    """DUR-32; and nothing is given back, made or said for another one."""
+    """DUR-32; and nothing is given back, made, deleted or said for another one."""
     steps, place = Steps(), ActivityEnvironment(client=Begun(parent))  # type: ignore[arg-type]
     place.info = replace(place.info, activity_type=step, workflow_id="c/disrupt/1", workflow_run_id="r")
     guarded = ClusterGuard("c", "ours").intercept_activity(steps)
@@ -77,6 +86,8 @@ async def test_a_mark_is_set_for_no_disruption_but_one_that_the_scheduler_has_be
         "mark_nodes": MarkRequest(owner="c/disrupt/1", command=command, seen=Seen(taken_at=0.0)),
         "give_back": GiveBackRequest(plan_id="1", names=("n",)),
         "create_node_claims": CreateRequest(plan_id="1", proposed=(), type_lists=()),
+        "delete_claim": DeleteRequest(name="n", uid="u", reason="Unhealthy"),
+        "delete_claims": DeletesRequest(targets=(), reason="Unhealthy"),
         "publish": NoticeRequest(nodes=("n",), reason="Forged", message="a stranger's words"),
     }
     asked = ExecuteActivityInput(fn=len, args=(given[step],), executor=None, headers=with_header({}, "ours"))

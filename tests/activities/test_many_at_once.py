@@ -73,7 +73,7 @@ def a_mark(world: World, targets: tuple[Target, ...]) -> MarkRequest:
 async def test_all_claims_of_a_command_are_deleted_twenty_at_a_time() -> None:
     world, targets = a_fleet(mark=ASKER)
     claims = SlowClaims(world)
-    step = deleting(world, claims)
+    step = deleting(world, claims=claims)
 
     await run(step.delete_claims, DeletesRequest(targets=targets, reason="Empty"))
 

@@ -19,7 +19,7 @@ from dovetail.model.names import OWNER
 from tests.activities.test_creating_claims import NODE, POOL
 from tests.activities.test_gated_orders import OnePool
 from tests.lifecycle.objects import a_claim, a_joined_claim, a_joined_node, target_of
-from worlds.fakes import FakeClaims, FakeLookups, FakeNotices, World, create_ties, returned_moves
+from worlds.fakes import FakeClaims, FakeNotices, World, create_ties, delete_ports, returned_moves
 
 FAILURES = (
     None,
@@ -67,9 +67,7 @@ async def test_what_a_plan_deletes_gets_its_termination(failure: Exception | Non
     world, client = World(), Starts(failure)
     world.put(a_joined_claim(annotations={OWNER: ActivityEnvironment.default_info().workflow_id}), a_joined_node())
     target = target_of(a_joined_claim(), a_joined_node())
-    step = DeleteClaims(
-        FakeClaims(world), FakeNotices(world), FakeLookups(world), OwnerStarts("c"), returned_moves(world)
-    )
+    step = DeleteClaims(delete_ports(world), OwnerStarts("c"), returned_moves(world))
     one = DeleteRequest(name=target.claim, uid=target.claim_uid, target=target)
 
     outcome: StepOutcome = await (
@@ -86,9 +84,7 @@ async def test_a_launch_that_gives_its_own_claim_up_starts_nothing() -> None:
     """It goes on as the termination itself, under the same id."""
     world, client = World(), Starts()
     world.put(a_claim())
-    step = DeleteClaims(
-        FakeClaims(world), FakeNotices(world), FakeLookups(world), OwnerStarts("c"), returned_moves(world)
-    )
+    step = DeleteClaims(delete_ports(world), OwnerStarts("c"), returned_moves(world))
 
     outcome: StepOutcome = await ran(client, step.delete_claim, DeleteRequest(name="pool-1", uid="uid-pool-1"))
 

@@ -15,7 +15,7 @@ from dovetail.activities.termination.eviction_pace import EvictionPace
 from dovetail.activities.termination.evictor import Evictor
 from dovetail.messages.outcomes import MarkOutcome, StepOutcome
 from dovetail.messages.plans import DisruptionCommand, Seen
-from dovetail.messages.requests import DeleteRequest, MarkRequest
+from dovetail.messages.requests import DeleteRequest, DeletesRequest, MarkRequest
 from dovetail.messages.subjects import ClaimRef, Departure
 from dovetail.model import names
 from dovetail.model.nodes import Condition, RepairPolicy
@@ -196,6 +196,44 @@ async def test_a_drain_of_a_repair_before_the_delete_lasts_no_longer_than_its_bo
     assert forced_by is None or world.clock > forced_by - 60.0
 
 
+@pytest.mark.parametrize(
+    ("changed", "asked", "until"),
+    [
+        ({}, {}, "1970-01-01T00:23:40Z"),
+        ({"termination_grace": 60.0}, {}, "1970-01-01T00:19:40Z"),
+        ({}, {"grace": 0.0}, "1970-01-01T00:23:40Z"),
+        ({}, {"well": True}, None),
+        ({"annotations": {names.OWNER: "c/disrupt/2"}}, {}, None),
+        ({"annotations": {}}, {}, None),
+        ({"conditions": ()}, {}, None),
+        ({}, {"claim_uid": "another"}, None),
+    ],
+)
+@pytest.mark.parametrize("several", [False, True])
+async def test_a_drain_is_bounded_by_the_node_as_it_is_at_the_delete_and_for_its_own_disruption_alone(
+    changed: dict[str, Any], asked: dict[str, Any], until: str | None, several: bool
+) -> None:
+    """Whatever the request says, and also of a claim that a person deletes meanwhile."""
+    world = a_world({"conditions": (SICK,)})
+    assert await mark(world) == ""
+    world.clock += 120.0  # its replacement starts meanwhile
+    asked = dict(asked)
+    if asked.pop("well", False):
+        world.put(replace(world.nodes["node-0"], conditions=(replace(SICK, status="True"),)))
+    world.put(replace(world.claims["pool-0"], deleting_since=world.clock, finalizers=("kept",), **changed))
+    claim = world.claims["pool-0"]
+    target = replace(target_of(claim, world.nodes["node-0"]), **{"grace": 300.0, **asked})
+
+    await _deleted(
+        world,
+        DeletesRequest(targets=(target,), reason="Unhealthy")
+        if several
+        else DeleteRequest(name=claim.name, uid=target.claim_uid, pool="pool", target=target, reason="Unhealthy"),
+    )
+
+    assert world.claims["pool-0"].annotations.get(names.TERMINATION_DEADLINE) == until
+
+
 @pytest.mark.parametrize("reason", ["Drifted", "Empty"])
 async def test_no_other_disruption_bounds_a_drain(reason: str) -> None:
     world = a_world({})
@@ -208,7 +246,11 @@ async def test_no_other_disruption_bounds_a_drain(reason: str) -> None:
     assert names.TERMINATION_DEADLINE not in world.claims["pool-0"].annotations
 
 
-async def _deleted(world: World, request: DeleteRequest) -> object:
+async def _deleted(world: World, request: DeleteRequest | DeletesRequest) -> object:
     environment = ActivityEnvironment()
     environment.info = replace(environment.info, workflow_id=OWNER)
-    return await environment.run(deleting(world).delete_claim, request)
+    repairs = LiveRepairs(Policies(False), world.now, True)  # type: ignore[arg-type]
+    steps = deleting(world, repairs=repairs)
+    return await environment.run(
+        steps.delete_claim if isinstance(request, DeleteRequest) else steps.delete_claims, request
+    )

@@ -28,7 +28,7 @@ from tests.activities.test_creating_claims import NODE, POOL
 from tests.activities.test_gated_orders import OnePool
 from tests.lifecycle.objects import a_joined_claim, a_joined_node, target_of
 from worlds.disruption import HOUR, NOW, a_pair, a_pool, a_world
-from worlds.fakes import FakeClaims, FakeLookups, FakeNotices, FakeStarts, World, create_ties
+from worlds.fakes import FakeClaims, FakeNotices, FakeStarts, World, create_ties, delete_ports
 
 SETTINGS = DisruptionSettings()
 
@@ -121,7 +121,7 @@ async def taken(world: World, pools: Kept, reason: str = "Underutilized") -> Non
     )
     world.put(claim, node)
     returned = ReturnedMoves(pools, FakeNotices(world), world.now)
-    step = DeleteClaims(FakeClaims(world), FakeNotices(world), FakeLookups(world), FakeStarts(world), returned)
+    step = DeleteClaims(delete_ports(world), FakeStarts(world), returned)
     target = replace(target_of(claim, node), pool=POOL.name)
     await ActivityEnvironment().run(step.delete_claims, DeletesRequest(targets=(target,), reason=reason))
 

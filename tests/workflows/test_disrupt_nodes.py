@@ -433,34 +433,6 @@ async def test_a_drain_before_the_delete_lasts_no_longer_than_the_grace_period(
         assert before + grace <= tries[0].deadline <= after + grace
 
 
-@pytest.mark.parametrize(("grace", "left"), [(None, None), (600.0, 598.0), (1.0, 0.0)])
-@pytest.mark.parametrize("several", [False, True])
-async def test_the_delete_gets_what_a_drain_before_it_has_left_of_the_bound(
-    skipping: WorkflowEnvironment, serving: Serving, grace: float | None, left: float | None, several: bool
-) -> None:
-    tried: set[str] = set()
-
-    def drained(given: Any) -> Any:
-        if given.claim.uid not in tried:
-            tried.add(given.claim.uid)
-            raise not_yet(2)
-        return DrainOutcome(message="drained")
-
-    steps = willing(drain_node=drained)
-    command = a_command(replacements=1)
-    targets = tuple(replace(target, grace=grace) for target in command.targets)
-    if several:
-        targets = (*targets, *(replace(each, claim="another", claim_uid="another") for each in targets))
-    command = replace(command, drain_first=True, targets=targets)
-
-    async with serving([DisruptNodes, LaunchNode], steps.of(*STEPS)) as cluster:
-        await result_of(await start(skipping, cluster, command))
-
-    (request,) = steps.arguments("delete_claims" if several else "delete_claim")
-    for target in request.targets if several else (request.target,):
-        assert target.grace == left or (left and 0.0 < target.grace <= left)
-
-
 async def test_a_drain_before_the_delete_can_be_called_off(full_server: Client) -> None:
     reached = asyncio.Event()
 

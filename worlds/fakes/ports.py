@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any, cast
 
 from dovetail.activities.disruption.breakers import BreakerMemory
-from dovetail.activities.disruption.delete_claim import DeleteClaims
+from dovetail.activities.disruption.delete_claim import DeleteClaims, DeletePorts
 from dovetail.activities.disruption.live_budgets import LiveBudgets
 from dovetail.activities.disruption.mark_and_unmark_nodes import MarkPorts
 from dovetail.activities.disruption.places import Places
@@ -113,11 +113,21 @@ def returned_moves(world: World) -> ReturnedMoves:
     return ReturnedMoves(FakePools(world), FakeNotices(world), world.now)
 
 
-def deleting(world: World, claims: Any = None) -> DeleteClaims:
-    """The step that deletes claims."""
-    return DeleteClaims(
-        claims or FakeClaims(world), FakeNotices(world), FakeLookups(world), FakeStarts(world), returned_moves(world)
+def delete_ports(world: World, **others: Any) -> DeletePorts:
+    """The ports of the steps that delete claims in this world, some of them replaced."""
+    made = DeletePorts(
+        claims=FakeClaims(world),
+        nodes=FakeNodes(world),
+        notices=FakeNotices(world),
+        lookups=FakeLookups(world),
+        repairs=no_repairs(world.now),
     )
+    return replace(made, **others)
+
+
+def deleting(world: World, **others: Any) -> DeleteClaims:
+    """The steps that delete claims."""
+    return DeleteClaims(delete_ports(world, **others), FakeStarts(world), returned_moves(world))
 
 
 def create_ties(world: World, **others: Any) -> CreateTies:

@@ -1,6 +1,6 @@
 """Whether a node is to be repaired, as it is now: who asks for a step could say it of any."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from dovetail.lifecycle.faults import NodeFault, fault_of, is_kept_from_repair
@@ -22,3 +22,11 @@ class LiveRepairs:
         if not self.wanted or is_kept_from_repair(node, claim):
             return None
         return fault_of(node, claim, await self.catalogues.repair_policies(), self.now() + CLOCKS_APART)
+
+    async def first_fault(self, nodes: Iterable[Node], claim: NodeClaim) -> NodeFault | None:
+        """The same of the first of these nodes on which something is."""
+        for node in nodes:
+            fault = await self.fault(node, claim)
+            if fault is not None:
+                return fault
+        return None

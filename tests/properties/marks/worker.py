@@ -29,6 +29,7 @@ from worlds.fakes import (
     FakeStarts,
     breaker_memory,
     create_ties,
+    delete_ports,
     followers,
     mark_ports,
     returned_moves,
@@ -85,7 +86,11 @@ class Worker:
             marking,
             AwaitProgress(view, KnownClaims(view, claims), now),
             CreateNodeClaims(claims, pools, notices, now, create_ties(cluster)),
-            DeleteClaims(claims, notices, view, FakeStarts(cluster), returned_moves(cluster)),
+            DeleteClaims(
+                delete_ports(cluster, claims=claims, nodes=nodes, lookups=view),
+                FakeStarts(cluster),
+                returned_moves(cluster),
+            ),
             GiveBack(claims, pods, breaker_memory(cluster)),
         ):
             for name in dir(type(owner)):
