@@ -36,9 +36,11 @@ from dovetail.model.own.drain_rules import Blocker
 from dovetail.ports.cloud import Cloud
 from dovetail.ports.failures import Failure, Refused
 from dovetail.telemetry.log import departures
+from dovetail.telemetry.log.saying import few
 from dovetail.telemetry.metrics.karpenters.lifecycle import instance_terminated, node_drained
 from dovetail.termination import timing
 from dovetail.termination.deadline import deadline_of
+from dovetail.termination.evictions import plan_evictions
 from dovetail.termination.hooks import Hook, words_of
 from dovetail.termination.ladder import DrainHold, drain_reason
 
@@ -80,8 +82,9 @@ class TerminateInstance:
             return replace(_when(before), message=f"{provider_id} was gone before")
         if claim is None or claim.provider_id != provider_id:
             await self._refuse_anothers(departure.claim, provider_id)
-        if not departure.instance_gone:
-            await self._wait_for_hooks(departure)
+        if claim is not None:
+            await self._refuse_while_pods_leave(claim, provider_id)
+        await self._wait_for_hooks(departure)
         asked = looked = self.now()
         for look in count(1):
             answer = await self._terminate(departure, provider_id)
@@ -130,6 +133,21 @@ class TerminateInstance:
                     return
             await self.holds.look(LeavingClaim(claim=claim, began=began, nodes=nodes, hold=hold), memory)
             report(words + (f"; {memory.words}" if memory.words else ""))
+
+    async def _refuse_while_pods_leave(self, claim: NodeClaim, provider_id: str) -> None:
+        """Refuse to end an instance that is still being drained, whatever the request says. Pods that have come since
+        the deletion do not count: that they leave is nobody's promise. Refused for good: the next departure begins with
+        the drain."""
+        deadline, since = deadline_of(claim), claim.deleting_since or self.now()
+        if not claim.is_true(REGISTERED_CONDITION) or (deadline is not None and self.now() > deadline):
+            return
+        for node in self.known.nodes_of(provider_id):
+            waiting = plan_evictions(self.known.lookups.pods_on(node.name), deadline, self.now()).waiting
+            if waiting:  # the cache may lag
+                waiting = plan_evictions(await self.holds.pods.list_on(node.name), deadline, self.now()).waiting
+            left = [pod.key for pod in waiting if pod.created < since]
+            if left and node.created < since and not await self._is_gone(provider_id):
+                raise Refused(f"NodeClaim/{claim.name}", f"pods are still to leave its node: {few(left)}")
 
     async def _is_gone(self, provider_id: str) -> bool:
         """Whether the cloud says so (TRM-5); one that does not answer is no proof."""

@@ -598,6 +598,47 @@ async def test_the_instance_of_a_claim_that_nobody_deleted_is_terminated_for_nob
     assert list(stage.world.instances) == ["aws:///zone/i-1"]
 
 
+@pytest.mark.parametrize(
+    ("pod", "claim", "gone", "ends"),
+    [
+        ({}, {}, False, False),
+        ({"created": DELETED + 5.0}, {}, False, True),  # nobody has promised that it leaves
+        ({"deleting_since": DELETED, "grace_seconds": 30}, {}, False, False),
+        ({}, {"termination_grace": 1.0}, False, True),
+        ({}, {"conditions": (is_now(names.LAUNCHED),)}, False, True),
+        ({}, {}, True, True),
+    ],
+)
+async def test_an_instance_whose_pods_are_still_to_leave_does_not_end_whoever_says_that_it_is_gone(
+    stage: Stage, pod: dict[str, Any], claim: dict[str, Any], gone: bool, ends: bool
+) -> None:
+    """DUR-32."""
+    world = stage.world
+    world.put(a_leaving_claim(**claim), a_joined_node(created=DELETED - 60.0))
+    world.put(a_pod("held", node_name="node-1", **{"created": DELETED - 30.0, **pod}))
+    world.clock = DELETED + 10.0
+    departure = replace(await stage.begin(), instance_gone=True, nodes=(), node_uids=())
+    if gone:
+        stage.has()
+
+    try:
+        await stage.terminating.terminate_instance(departure)
+    except Refused as refused:
+        assert "pods are still to leave its node: apps/held" in str(refused)
+        assert "aws:///zone/i-1" in world.instances and not ends
+    else:
+        assert ends and not world.instances
+
+
+async def test_a_pod_that_only_the_cache_shows_holds_no_instance(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    stage.world.put(a_leaving_claim(), a_joined_node(created=DELETED - 60.0))
+    departure = await stage.begin()
+    gone = a_pod("gone", node_name="node-1", created=DELETED - 30.0)
+    monkeypatch.setattr(stage.departing.known.lookups, "pods_on", lambda node: (gone,))
+
+    assert (await stage.terminating.terminate_instance(departure)).released
+
+
 async def test_no_instance_is_terminated_for_a_claim_without_a_name(stage: Stage) -> None:
     forged = Departure(claim=ClaimRef(name="", uid="", pool=""), provider_id="aws:///zone/i-1")
 

@@ -209,6 +209,7 @@ def departures(at: Standing) -> list[Departure]:
         replace(right, claim=replace(at.claim, name="another", uid="another")),
         replace(right, claim=ClaimRef(name="", uid="")),
         replace(right, nodes=(), node_uids=()),
+        replace(right, instance_gone=True, emptied=True),
     ]
 
 
@@ -283,8 +284,13 @@ def forged_inputs(at: Standing) -> Mapping[str, Sequence[object]]:
         "delete_claim": [
             DeleteRequest(name=at.claim.name, uid=at.claim.uid),
             DeleteRequest(name=at.claim.name, uid=at.claim.uid, target=at.target, reason="Empty"),
+            DeleteRequest(
+                name=at.claim.name, uid=at.claim.uid, target=replace(at.target, grace=0.0), reason="Unhealthy"
+            ),
         ],
-        "delete_claims": [DeletesRequest(targets=(at.target,), reason="Empty")],
+        "delete_claims": [
+            DeletesRequest(targets=(replace(at.target, grace=0.0),), reason=reason) for reason in ("Empty", "Unhealthy")
+        ],
         "give_back": [GiveBackRequest(plan_id=one, names=(at.claim.name,)) for one in ("", "forged")],
         "publish": [NoticeRequest(nodes=(at.node,), reason="Forged", message="a stranger's words")],
         "answer_interruptions": [(ended,)],
@@ -383,6 +389,68 @@ async def test_no_stranger_s_step_touches_what_stands(stage: Stage) -> None:
     assert records(stage) == before, (said, begun)
     assert all("refused: OtherCluster" in one or "not registered" in one for one in said[0]), said[0]
     assert len(begun) == 6 and all("'refused'" in one and "was begun by" in one for one in begun), begun
+
+
+@beside
+async def test_no_stranger_s_step_hurries_what_a_person_has_deleted(stage: Stage) -> None:
+    """A PDB holds its pod and a hook its instance, whoever asks, also where the id of its termination was taken."""
+    stage.start_worker()
+    stage.apply_pool(budgets=[{"nodes": "0"}])
+    stage.world.apply(
+        {
+            "apiVersion": "policy/v1",
+            "kind": "PodDisruptionBudget",
+            "metadata": {"name": "web", "namespace": "default"},
+            "spec": {"maxUnavailable": 0, "selector": {"matchLabels": {"app": "web"}}},
+        }
+    )
+    stage.deploy(1)
+    await stage.until(lambda: stage.running_pods() == 1 and stage.initialised(1), 90, "the pod runs")
+    (claim,), pool, system = (
+        stage.claims(),
+        stage.world.get("NodePool", "pool"),
+        stage.world.get("Namespace", "kube-system"),
+    )
+    assert pool is not None and system is not None
+    uid, at, client = str(system["metadata"]["uid"]), standing(stage, claim), await stage.client()
+    POOLS[stage.cluster], name = parse_node_pool(pool), at.claim.name
+    hook = {"metadata": {"annotations": {f"{names.PRE_TERMINATE_HOOK}backup": "backup-team"}}}
+    stage.world.patch("NodeClaim", name, hook)
+    stage.world.delete("NodeClaim", name)
+    await stage.until(
+        lambda: (stage.world.get("NodeClaim", name) or {})["metadata"].get("deletionTimestamp"), 30, "it leaves"
+    )
+    before = held(stage, name)
+
+    async with Worker(client, task_queue="strangers", workflows=[Stranger], interceptors=[Headers(uid)]):
+        queues = [task_queue(stage.cluster, queue) for queue in ("control", "plan")]
+        said = [
+            await client.execute_workflow(
+                "Stranger",
+                args=[queues, asked_of(forged_inputs(at), identity)],
+                id=identity,
+                id_conflict_policy=WorkflowIDConflictPolicy.TERMINATE_EXISTING,
+                task_queue="strangers",
+                execution_timeout=timedelta(seconds=PATIENCE),
+                result_type=list[str],
+            )
+            for identity in (disruption_id(stage.cluster, "forged"), claim_owner_id(stage.cluster, name))
+        ]
+
+    assert held(stage, name) == before, said
+    assert any("pods are still to leave its node" in one for one in said[1]), said[1]
+
+
+def held(stage: Stage, name: str) -> Json:
+    """What holds the node, and by when, as the API server and the cloud have it."""
+    claim = stage.world.get("NodeClaim", name)
+    metadata = claim["metadata"] if claim is not None else {}
+    return {
+        "deadline": metadata.get("annotations", {}).get(names.TERMINATION_DEADLINE),
+        "finalizers": metadata.get("finalizers"),
+        "pods": [(p["metadata"]["uid"], p["metadata"].get("deletionTimestamp")) for p in stage.world.objects("Pod")],
+        "instances": sorted(one.id for one in stage.world.live_instances()),
+    }
 
 
 @beside
