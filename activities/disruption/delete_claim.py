@@ -121,7 +121,7 @@ class DeleteClaims:
         fault = await self.repairs.first_fault(await self.nodes.list_by_provider_id(claim.provider_id), claim)
         bound = fault.bound(claim) if fault is not None else None
         if bound is not None:
-            await claim_deletion.hurry(self.claims, claim, claim.deleting_since + bound)
+            await claim_deletion.hurry(self.claims, claim, claim.deleting_since + bound, pods_alone=True)
 
     async def _refuse_what_stays(self, ref: ClaimRef, *, planned: bool) -> None:
         """Refuse a deletion that its workflow may not ask for. A plan deletes only what carries its own mark; a launch

@@ -138,7 +138,7 @@ class CarryOutOrders:
             ordered(claim, order)
             departures.ordered(claim, order)
         if order.reason in AT_ONCE:
-            hurried = await hurry(self.claims, claim, self.now())
+            hurried = await hurry(self.claims, claim, self.now(), pods_alone=True)
             write = write if hurried is None else claim_write(hurried)
         return StepOutcome(message=message, writes=(write,))
 

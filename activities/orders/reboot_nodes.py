@@ -188,7 +188,7 @@ class RebootNodes:
     async def _give_up(self, claim: NodeClaim, why: str, result: str) -> StepOutcome:
         """Have the node replaced; its pods have as long as they had before the reboot."""
         write = await delete_because(self.ports.claims, claim, Ending.REPAIRED, f"rebooted in vain: {why}")
-        hurried = await hurry(self.ports.claims, claim, self.now() + _grace_of(claim))
+        hurried = await hurry(self.ports.claims, claim, self.now() + _grace_of(claim), pods_alone=True)
         await self.ports.notices.publish(reboot_failed(claim, why))
         began = claim.condition(names.REBOOTING)
         rebooted(result, self.now() - (began.changed if began is not None else self.now()))

@@ -37,7 +37,7 @@ from dovetail.telemetry.metrics.karpenters.lifecycle import node_drained
 from dovetail.termination import timing
 from dovetail.termination.attachments import holding, volume_claim_keys
 from dovetail.termination.deadline import deadline_of, tighter, written_deadline
-from dovetail.termination.forced import deadline_of_volumes
+from dovetail.termination.forced import beyond_pods, deadline_of_volumes
 from dovetail.termination.ladder import DrainHold, began_at, drain_reason
 
 
@@ -68,7 +68,7 @@ class AwaitDetached:
         """Wait for each of the departure's nodes, by the deadline of the claim as it is; without one where it has no
         claim."""
         claim = await self.known.leaving(departure.claim) if departure.claim.uid else None
-        deadline = None if claim is None else deadline_of(claim)
+        deadline = None if claim is None else beyond_pods(claim, deadline_of(claim))
         written, memory, asked = "", HoldMemory(), float("-inf")
         async for _ in looks(self.pause):
             claim = await self.known.find(departure.claim)
@@ -171,4 +171,4 @@ class AwaitDetached:
 
 def _written(claim: NodeClaim | None) -> float | None:
     """The node's deadline as it is written now, or that of a force which was meant for its volumes."""
-    return None if claim is None else deadline_of_volumes(claim, written_deadline(claim))
+    return None if claim is None else deadline_of_volumes(claim, beyond_pods(claim, written_deadline(claim)))

@@ -50,7 +50,7 @@ from dovetail.ports.view import ClusterLookups, PauseLookups
 from dovetail.termination import announced, timing
 from dovetail.termination import deadline as of_node
 from dovetail.termination.evictions import Evictions, plan_evictions
-from dovetail.termination.forced import Deadlines, forced_of
+from dovetail.termination.forced import Deadlines, after_hooks, beyond_pods, forced_of
 from dovetail.termination.hold_clocks import clocks_of
 from dovetail.termination.hooks import words_of
 from dovetail.termination.ladder import began_at, drain_reason
@@ -127,6 +127,8 @@ class DrainNode:
             memory.by_turns = _is_chosen(departure, memory) and all(is_ready(node) for node in nodes)
             memory.hooked = self._why_hooked(memory.claim, deadlines.node, memory)
             deadlines = deadlines if _lets_go(deadlines, memory) else replace(deadlines, forced=None)
+            if memory.hooked and memory.claim is not None:
+                deadlines = replace(deadlines, node=beyond_pods(memory.claim, deadlines.node))
             try:
                 evictions = await self._evictions(nodes, deadlines, ask_server=may_end)
             except NotReadable as failure:
@@ -361,7 +363,7 @@ class DrainNode:
             moment = format_time(deadline)
             on_nodes = [node_deadline(node, moment) for node in self._nodes(departure)]
             await self.notices.publish(claim_deadline(claim, moment), *on_nodes)
-        return Deadlines(node=deadline, forced=forced_of(claim))
+        return Deadlines(node=after_hooks(claim, deadline, self.now()), forced=forced_of(claim))
 
     def _is_minimum_over(self, departure: Departure, memory: DrainMemory) -> bool:
         """TRM-17: three seconds since the taint, otherwise since the claim's condition. A node without a claim waits

@@ -24,7 +24,7 @@ from dovetail.ports.objects import MetadataChange, NodeClaims, Notices, Pods
 from dovetail.ports.view import DrainLookups, PauseLookups
 from dovetail.telemetry.metrics.ours.holds import escalated
 from dovetail.termination.evictions import plan_evictions
-from dovetail.termination.forced import deadline_of_hooks, forced_for, forced_of, with_forced
+from dovetail.termination.forced import beyond_pods, deadline_of_hooks, forced_for, forced_of, with_forced
 from dovetail.termination.held import Forced, HeldDrain, HeldSince, held_of, held_text
 from dovetail.termination.hold_clocks import Clocks, Sightings, clock_of, clocks_of, settled, with_level
 from dovetail.termination.hooks import Hook, HookTerms, denial, holding
@@ -83,10 +83,10 @@ class Holds:
         self.pauses, self.now = ports.pauses, now
 
     def hooks(self, claim: NodeClaim, prefix: str, since: float, deadline: float | None) -> tuple[Hook, ...]:
-        """The hooks of that kind that hold the claim now."""
+        """The hooks of that kind that hold the claim now. `deadline`: of the node's pods."""
         if not any(key.startswith(prefix) for key in claim.annotations):
             return ()
-        deadline = deadline_of_hooks(claim, prefix, deadline)
+        deadline = deadline_of_hooks(claim, prefix, beyond_pods(claim, deadline))
         rules, waits_until = hook_rules(self._rules(claim)), held_of(claim).waits_until
         terms = HookTerms(since=since, rules=rules, deadline=deadline, waits_until=waits_until)
         return holding(claim, prefix, terms, self.now())

@@ -119,6 +119,7 @@ LAUNCH_REQUEST: Final = "dovetail.sh/launch-request"
 CLAIM_UID_TAG: Final = "dovetail.sh/claim-uid"
 CLUSTER_UID_TAG: Final = "dovetail.sh/cluster-uid"  # on an instance; as an annotation: the claim's instance has it
 INTERRUPTED: Final = "dovetail.sh/interrupted"  # when the cloud said that it will take the instance
+PODS_DEADLINE: Final = "dovetail.sh/pods-deadline"  # on a NodeClaim: its deadline, where only pods have to keep to it
 ENDED_BECAUSE: Final = "dovetail.sh/ended-because"  # on a NodeClaim that we delete outside a disruption: why
 DRAIN_FIRST: Final = "dovetail.sh/drain-first"
 REPLACE_FIRST: Final = "dovetail.sh/replace-first"

@@ -2,16 +2,19 @@
 
 Remembered apart, because the node's deadline ends everything: pods at the cost of their grace, hooks, waits for
 volumes. Force ends what it was meant for. Pods leave by its deadline, each with its whole grace period; waits for hooks
-and volumes end by it only where it was meant for them.
+and volumes end by it only where it was meant for them. The bound of a repair is one for pods alone as well.
 """
 
 from dataclasses import dataclass, replace
 
+from dovetail.model.names import PODS_DEADLINE, TERMINATION_DEADLINE
 from dovetail.model.nodes import NodeClaim
 from dovetail.model.own.drain_rules import Blocker
+from dovetail.model.reasons.disruption_reasons import DisruptionReason
 from dovetail.termination.deadline import tighter
 from dovetail.termination.held import Forced, HeldDrain, held_of
-from dovetail.termination.ladder import DrainHold, began_at
+from dovetail.termination.hold_clocks import clocks_of
+from dovetail.termination.ladder import DrainHold, began_at, drain_reason
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,6 +58,29 @@ def with_forced(claim: NodeClaim, forced: Forced) -> HeldDrain:
             first_eviction=forced.first_eviction or known.first_eviction,
         )
     return replace(held_of(claim), forced=forced)
+
+
+def beyond_pods(claim: NodeClaim, deadline: float | None) -> float | None:
+    """What a deadline of its pods is for hooks and volumes: the same, but where a repair bounds its drain only what the
+    claim gives its node itself."""
+    written = claim.annotations.get(TERMINATION_DEADLINE)
+    if claim.deleting_since is not None:
+        by_repair = written is not None and written == claim.annotations.get(PODS_DEADLINE)
+    else:
+        by_repair = drain_reason(claim) == DisruptionReason.UNHEALTHY
+    if deadline is None or not by_repair:
+        return deadline
+    began = claim.deleting_since or began_at(claim)
+    return None if claim.termination_grace is None or began is None else max(deadline, began + claim.termination_grace)
+
+
+def after_hooks(claim: NodeClaim, deadline: float | None, now: float) -> float | None:
+    """The same deadline for pods that hooks have held: a bound that hooks outlast begins anew when they are off."""
+    began = claim.deleting_since or began_at(claim)
+    held = clocks_of(claim, began_at(claim)).get(Blocker.HOOK_WAITS)
+    if deadline is None or held is None or began is None or beyond_pods(claim, deadline) == deadline:
+        return deadline
+    return max(deadline, (now if held.left is None else held.left) + deadline - began)
 
 
 def deadline_of_volumes(claim: NodeClaim, deadline: float | None) -> float | None:

@@ -142,7 +142,7 @@ async def test_pods_that_hold_the_node_are_left_to_the_bound_of_its_drain_which_
     target = replace(target_of(claim, world.nodes["node-0"]), grace=300.0, condition="Ready")
     request = DeleteRequest(name=claim.name, uid=claim.uid, pool="pool", target=target, reason="Unhealthy")
     world.put(replace(claim, annotations={**claim.annotations, names.OWNER: "c/disrupt/1"}))
-    outcome = cast(StepOutcome, await _deleted(world, request))
+    outcome = cast(StepOutcome, await deleted(world, request))
 
     assert outcome.message == "deleting"
     left = world.claims["pool-0"]
@@ -224,7 +224,7 @@ async def test_a_drain_is_bounded_by_the_node_as_it_is_at_the_delete_and_for_its
     claim = world.claims["pool-0"]
     target = replace(target_of(claim, world.nodes["node-0"]), **{"grace": 300.0, **asked})
 
-    await _deleted(
+    await deleted(
         world,
         DeletesRequest(targets=(target,), reason="Unhealthy")
         if several
@@ -241,12 +241,12 @@ async def test_no_other_disruption_bounds_a_drain(reason: str) -> None:
     world.put(replace(claim, annotations={names.OWNER: OWNER}))
     target = replace(target_of(claim, world.nodes["node-0"]), grace=300.0)
 
-    await _deleted(world, DeleteRequest(name=claim.name, uid=claim.uid, pool="pool", target=target, reason=reason))
+    await deleted(world, DeleteRequest(name=claim.name, uid=claim.uid, pool="pool", target=target, reason=reason))
 
     assert names.TERMINATION_DEADLINE not in world.claims["pool-0"].annotations
 
 
-async def _deleted(world: World, request: DeleteRequest | DeletesRequest) -> object:
+async def deleted(world: World, request: DeleteRequest | DeletesRequest) -> object:
     environment = ActivityEnvironment()
     environment.info = replace(environment.info, workflow_id=OWNER)
     repairs = LiveRepairs(Policies(False), world.now, True)  # type: ignore[arg-type]

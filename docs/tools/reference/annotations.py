@@ -120,6 +120,11 @@ NOTES_OF_DOVETAIL: Final = (
     Word(names.REST, "NodeClaim", "until when the node is left alone after a disruption that was called off or failed"),
     Word(names.CALLED_OFF, "NodeClaim", "memory, with it: why the disruption was called off, and by whom"),
     Word(names.INTERRUPTED, "NodeClaim", "when the cloud announced that it will take the instance"),
+    Word(
+        names.PODS_DEADLINE,
+        "NodeClaim",
+        "memory: the deadline that a repair has written for its pods, which hooks and volumes do not go by",
+    ),
     Word(names.ENDED_BECAUSE, "NodeClaim", "why it was deleted, where that was no disruption: for `log` and `status`"),
     Word(
         names.CLUSTER_UID_TAG,
