@@ -99,6 +99,33 @@ async def test_a_reservation_that_refuses_an_instance_is_left_and_a_call_that_ca
     assert await capacity_type_launched(stage) == then
 
 
+@pytest.mark.parametrize(
+    ("code", "left"),
+    [
+        ("InsufficientInstanceCapacity", [2]),
+        ("UnauthorizedOperation", [2]),
+        ("InvalidSecurityGroupID.NotFound", [2]),
+        ("ReservationCapacityExceeded", [0]),
+        ("InvalidCapacityReservationId.NotFound", [0]),
+    ],
+)
+async def test_what_one_class_is_refused_leaves_a_reservation_to_the_others(
+    stage: Stage, code: str, left: list[int]
+) -> None:
+    """AWS-149: a full placement group of one class, say; what EC2 says of the reservation itself holds for all."""
+    await with_reservations(stage, OPEN)
+    terms = {"capacityReservationSelectorTerms": [{"id": OPEN["id"]}]}
+    await stage.with_class(name="grouped", **terms)
+    stage.patch(ice=[{"capacityType": "reserved", "code": code}])
+    await stage.launch(a_claim(M5_LARGE, any_kind(), amd64(), node_class=GROUPED))
+    stage.patch(ice=[])
+
+    assert await reserved_left(stage) == left
+    again = await stage.launched(a_claim(M5_LARGE, any_kind(), amd64(), name="again", node_class=GROUPED))
+    assert again.labels[names.CAPACITY_TYPE] == "spot"
+    assert await capacity_type_launched(stage) == ("reserved" if left == [2] else "spot")
+
+
 async def test_a_reservation_counts_what_was_launched_into_it(stage: Stage) -> None:
     """AWS-145."""
     await with_reservations(stage, {**OPEN, "available": 1})

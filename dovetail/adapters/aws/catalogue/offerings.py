@@ -11,7 +11,7 @@ from typing import Final
 
 from dovetail.adapters.aws import names
 from dovetail.adapters.aws.catalogue.prices import Prices
-from dovetail.adapters.aws.catalogue.shortages import Shortage, Shortages, ShortFor
+from dovetail.adapters.aws.catalogue.shortages import Shortage, Shortages, ShortFor, class_scope
 from dovetail.adapters.aws.instance_types.region_types import Region
 from dovetail.adapters.aws.instance_types.sized_types import SizedType
 from dovetail.adapters.aws.instance_types.type_labels import never, one_of
@@ -61,6 +61,7 @@ class Circumstances:
     group: PlacementGroup | None = None
     shifted: frozenset[str] = frozenset()  # zones that traffic is shifted away from (AWS-155)
     full_zones: frozenset[tuple[str, str]] = frozenset()  # (capacity type, zone) without a subnet that has room
+    node_class: str = ""  # its UID
     before: Sequence[OfferedType] = ()  # the last answer for this class: what has not changed stays the same object
 
 
@@ -259,6 +260,10 @@ def _reserved_offering(sized: SizedType, kind: OfferingKind, now: Circumstances,
         closed = f"reservation {each.id} ends soon"
     elif exhausted or each.count <= 0:
         closed = f"reservation {each.id} has no instance left"
+    elif now.shortages.holds(
+        Shortage(capacity_type=core.CAPACITY_RESERVED, scope=class_scope(each.id, now.node_class))
+    ):
+        closed = f"reservation {each.id} has refused the last launch of this class"
     return Offering(
         requirements=kind.expressions,
         price=(now.prices.on_demand(sized.facts.name) or 0.0) / RESERVED_SHARE,

@@ -106,6 +106,7 @@ class OfferingsCache:
         if before is not None and before.key == key:
             return before.types
         now = Circumstances(
+            node_class=node_class.uid,
             prices=sources.prices,
             shortages=sources.shortages,
             reservations=reservations,

@@ -34,7 +34,7 @@ class ShortFor(NamedTuple):
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
 class Shortage:
     """What is short. Empty parts stand for "any"; `scope` is a placement group or a partition of one (`group_scope`), a
-    subnet, or a reservation."""
+    subnet, or a reservation, for all classes or for one (`class_scope`)."""
 
     capacity_type: str
     instance_type: str = ""
@@ -55,6 +55,11 @@ class Shortage:
 def group_scope(group: str, partition: str = "") -> str:
     """The scope of a placement group, or of one of its partitions."""
     return f"{group}.{partition}" if partition else group
+
+
+def class_scope(reservation: str, node_class: str) -> str:
+    """The scope of a reservation for the launches of one class, by its UID."""
+    return f"{reservation}.{node_class}"
 
 
 def read_key(key: str) -> Shortage | None:

@@ -12,7 +12,7 @@ from typing import Final
 from dovetail.adapters.aws import names
 from dovetail.adapters.aws.calls import Calls
 from dovetail.adapters.aws.catalogue.offerings_cache import OfferingsCache
-from dovetail.adapters.aws.catalogue.shortages import Shortage, group_scope
+from dovetail.adapters.aws.catalogue.shortages import Shortage, class_scope, group_scope
 from dovetail.adapters.aws.cluster import Cluster
 from dovetail.adapters.aws.failures import TEMPLATE_MISSING, Denied, is_passing
 from dovetail.adapters.aws.instances.instance import InstanceFacts, instance_of
@@ -46,6 +46,7 @@ from dovetail.ports.cloud import Instance, LaunchRefused, NoCapacity
 from dovetail.ports.failures import Refused
 
 _RESERVED_SECONDS: Final = 60.0  # a full reservation is looked at again with the next description
+_OF_RESERVATIONS: Final = ("ReservationCapacityExceeded", "InvalidCapacityReservation")  # how such codes begin
 _TEMPLATES_MISSING: Final = frozenset({TEMPLATE_MISSING, "InvalidLaunchTemplateId.NotFound"})  # in a fleet's errors
 _TOKEN_MISUSED: Final = "IdempotentParameterMismatch"
 
@@ -182,15 +183,22 @@ class Launcher:
         found = shortages_of(errors, capacity_type, group)
         await sources.shortages.remember(found)
         if capacity_type == core.CAPACITY_RESERVED:
-            groups = [self._group(attempt.launch, error) for error in errors if _is_of_reservation(error)]
-            full = {group.terms.reservation_id for group in groups if group is not None}
-            exhausted = sorted(each for each in full if each is not None)
-            for each in exhausted:
-                sources.reservations.exhausted(each)
-            short = [Shortage(capacity_type=core.CAPACITY_RESERVED, scope=each) for each in exhausted]
+            scopes = {self._refused_by(attempt, error) for error in errors} - {""}
+            short = [Shortage(capacity_type=core.CAPACITY_RESERVED, scope=each) for each in sorted(scopes)]
             await sources.shortages.remember(short, _RESERVED_SECONDS)
             found.update(short)
         return bool(found)
+
+    def _refused_by(self, attempt: LaunchAttempt, error: FleetError) -> str:
+        """The scope in which a reservation is short by that; empty where it is not."""
+        group = self._group(attempt.launch, error)
+        reservation = None if group is None or _is_of_another_thing(error) else group.terms.reservation_id
+        if not reservation:
+            return ""
+        if not error.code.startswith(_OF_RESERVATIONS):
+            return class_scope(reservation, attempt.node_class.uid)
+        self._offerings.sources.reservations.exhausted(reservation)
+        return reservation
 
     def _group(self, launch: FrozenLaunch, said: FleetError | FleetInstance) -> LaunchGroup | None:
         """The group that an answer is about: a launch has one for each type and zone (AWS-156). If the answer lacks
@@ -262,11 +270,11 @@ def annotations_of(launch: FrozenLaunch) -> dict[str, str]:
     }
 
 
-def _is_of_reservation(error: FleetError) -> bool:
-    """Whether the reservation gives nothing: it is full, or refuses what would be launched (another platform or
-    tenancy, an owner who shares it no more). If it was something else that was refused, it will be refused without a
-    reservation too. A full subnet says nothing of it, as another may reach it, nor does a call at a bad moment."""
-    return not is_passing(error.code) and not (error.code == NO_ADDRESSES and error.subnet)
+def _is_of_another_thing(error: FleetError) -> bool:
+    """Whether the refusal says nothing of the reservation: a full subnet does not, as another may reach it, nor a call
+    at a bad moment. Any other closes it to the class that was refused (a full placement group, another platform or
+    tenancy, a right that is missing); to all classes only what EC2 says of the reservation itself."""
+    return is_passing(error.code) or (error.code == NO_ADDRESSES and error.subnet != "")
 
 
 def _subnet_used(answer: Json) -> str | None:
