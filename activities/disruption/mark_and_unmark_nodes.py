@@ -23,7 +23,7 @@ from dovetail.activities.shared.writes.announcements import announce
 from dovetail.activities.shared.writes.revisions import revise_claim, revise_node, revise_status
 from dovetail.activities.termination.mover import Mover, NoMoves
 from dovetail.disruption.live_check import why_closed, why_not_now
-from dovetail.disruption.nodes.resting import called_off, rest_text
+from dovetail.disruption.nodes.resting import called_off, read_rest, rest_text
 from dovetail.disruption.nodes.written_requests import is_asked_for_now
 from dovetail.lifecycle.conditions import conditions_of_claim
 from dovetail.lifecycle.registration import NodeChange
@@ -35,6 +35,7 @@ from dovetail.messages.workflow_ids import cluster_of, scheduler_id
 from dovetail.messages.writes import Write, claim_write, newest_of_each_kind, node_write
 from dovetail.model import names
 from dovetail.model.nodes import Condition, Node, NodeClaim
+from dovetail.model.own.pauses import Activity
 from dovetail.model.pods import Pod
 from dovetail.model.reasons.disruption_reasons import DisruptionReason
 from dovetail.model.scheduling.taints import Taint
@@ -42,6 +43,7 @@ from dovetail.ports.failures import NotReadable
 from dovetail.ports.objects import ClaimStatus, MetadataChange, NodeClaims, Nodes, Pods
 from dovetail.ports.view import ClusterLookups
 from dovetail.rules.beginnings import hold_of
+from dovetail.rules.pause.hold import by_pause
 from dovetail.rules.said import Cause, Said
 from dovetail.telemetry.log import departures
 from dovetail.telemetry.metrics.karpenters.disruption import started
@@ -123,7 +125,8 @@ class MarkAndUnmarkNodes:
         cause = self._cause(command)
         pools, replaced = {target.pool for target in targets}, bool(command.replacements)
         saids = {pool: without_own(await self._said(pool, request), request.owner, cause, targets) for pool in pools}
-        holds = {pool: self._why_held(said, command) for pool, said in saids.items()}
+        paused = await self._why_not_launched(command)
+        holds = {pool: self._why_held(said, command) or paused for pool, said in saids.items()}
         held = {target.claim: why for target in targets if (why := holds[target.pool])}
         if replaced and held:
             return held
@@ -153,7 +156,7 @@ class MarkAndUnmarkNodes:
         asked, command = self.now(), request.command
         cause = self._cause(command)
         said = without_own(await self._said(target.pool, request), request.owner, cause, command.targets)
-        why_held = self._why_held(said, command)
+        why_held = self._why_held(said, command) or await self._why_not_launched(command)
         if not why_held:
             marks.asked[target.pool] = asked
         return why_held
@@ -161,10 +164,19 @@ class MarkAndUnmarkNodes:
     def _why_held(self, said: Said, command: DisruptionCommand) -> str:
         """Why no node of the pool may begin to leave for that, by what people say and by its budgets."""
         cause = self._cause(command)
-        hold = hold_of(said, cause, replaced=bool(command.replacements or command.terminates_first))
+        hold = hold_of(said, cause)
         if hold is not None:
             return hold.message
         return "" if self._asks_no_budget(command) else why_closed(said.pool, command.reason, said.now)
+
+    async def _why_not_launched(self, command: DisruptionCommand) -> str:
+        """Which pause of launches holds a pool in which it has nodes made; the decision asks no other pool either."""
+        pools = {made.pool for made in command.replacements}
+        for pool in sorted(pools.union(target.pool for target in command.targets if command.terminates_first)):
+            paused = by_pause(await self.pauses.said(pool), Activity.LAUNCHES)
+            if paused is not None:
+                return paused.message
+        return ""
 
     def _asks_no_budget(self, command: DisruptionCommand) -> bool:
         """What a person asks for at once waits for none, nor does an unhealthy node that was never initialised."""
@@ -319,20 +331,31 @@ class MarkAndUnmarkNodes:
         """Take off taint, moves and condition first, the owner last: a mark that is half removed still names its
         owner."""
         claim = await self.claims.read(ref.name)
-        if claim is None or claim.uid != ref.uid or not _is_marked(request.owner, claim):
+        if claim is None or claim.uid != ref.uid:
             return
-        for node in await self.nodes.list_by_provider_id(claim.provider_id):
-            untainted = await revise_node(self.nodes, node, _without_taint)
-            if untainted is not None and untainted is not node:
-                writes.append(node_write(untainted))
-            await self.mover.undo(node, partial(self._pods_on, node))
-            await announce(self.nodes, node, undone(node, self.now()))
+        if not _is_marked(request.owner, claim) and not self._is_to_rest(request, claim):
+            return
+        if _is_marked(request.owner, claim):
+            for node in await self.nodes.list_by_provider_id(claim.provider_id):
+                untainted = await revise_node(self.nodes, node, _without_taint)
+                if untainted is not None and untainted is not node:
+                    writes.append(node_write(untainted))
+                await self.mover.undo(node, partial(self._pods_on, node))
+                await announce(self.nodes, node, undone(node, self.now()))
         claim = await revise_status(self.claims, claim, partial(_without_reason, request.owner))
         if claim is None:
             return
         claim = await revise_claim(self.claims, claim, partial(self._without_owner, request))
         if claim is not None:
             writes.append(claim_write(claim))
+
+    def _is_to_rest(self, request: UnmarkRequest, claim: NodeClaim) -> bool:
+        """Whether its mark was refused and nothing else keeps the node from the same plan: where decision and mark do
+        not agree, it would be made again at once and no other method would ever come to its turn."""
+        if request.rest != "failed" or names.OWNER in claim.annotations or claim.deleting_since is not None:
+            return False
+        is_resting = read_rest(claim).until > self.now() or called_off(claim, self.now()) is not None
+        return not claim.is_rebooting and not is_resting
 
     async def _pods_on(self, node: Node) -> tuple[Pod, ...]:
         """The pods on the node; none if one of them cannot be read: the mark comes off all the same."""
@@ -343,7 +366,7 @@ class MarkAndUnmarkNodes:
 
     def _without_owner(self, request: UnmarkRequest, claim: NodeClaim) -> MetadataChange | None:
         """The change that removes the owner and, if one is asked for, writes a rest."""
-        if not _is_marked(request.owner, claim):
+        if not _is_marked(request.owner, claim) and not self._is_to_rest(request, claim):
             return None
         annotations: dict[str, str | None] = {names.OWNER: None} if request.owner else {}  # a predecessor's has none
         annotations.update(without_hold(claim))

@@ -92,7 +92,7 @@ class Round:
 
     def held(self, candidate: Candidate, reason: DisruptionReason) -> Block | None:
         """How people hold it: a pause, a Freeze, a window. One Event on the pool says so, not one on each node."""
-        pool, replaced = candidate.pool, candidate.is_static
+        pool, replaced = candidate.pool, candidate.is_static and not candidate.reboots
         at_once = reason is DisruptionReason.REQUESTED and is_asked_for_now(candidate.claim)
         key = (pool.name, reason, at_once, replaced)
         if key not in self._holds:

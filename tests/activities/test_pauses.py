@@ -10,9 +10,12 @@ from dovetail.activities.orders.carry_out_orders import CarryOutOrders
 from dovetail.activities.provisioning.create_node_claims import CreateNodeClaims
 from dovetail.activities.shared.looks.live_pauses import LivePauses
 from dovetail.activities.upkeep.pauses import PauseUpkeep
+from dovetail.disruption.choose import decide
+from dovetail.disruption.rounds import never
+from dovetail.disruption.settings import DisruptionSettings
 from dovetail.messages.orders import DeleteClaim
 from dovetail.messages.outcomes import CreateOutcome, MarkOutcome
-from dovetail.messages.plans import DisruptionCommand, Seen, Target
+from dovetail.messages.plans import DisruptionCommand, DisruptionPlan, Seen, Target
 from dovetail.messages.requests import CreateRequest, MarkRequest
 from dovetail.messages.subjects import ClaimRef
 from dovetail.model import names
@@ -27,7 +30,9 @@ from dovetail.ports.failures import Forbidden
 from dovetail.ports.objects import MetadataChange
 from tests.activities.test_creating_claims import NODE, POOL
 from tests.activities.test_gated_orders import OnePool, order_ports
+from tests.activities.test_upkeep import Pools
 from tests.lifecycle.objects import a_joined_claim, a_joined_node, a_pool
+from worlds import disruption
 from worlds.fakes import (
     FakeClaims,
     FakeNotices,
@@ -36,6 +41,7 @@ from worlds.fakes import (
     live_pauses,
     mark_ports,
 )
+from worlds.time_rules import with_rules
 
 TARGET = Target(
     claim="pool-1",
@@ -170,6 +176,39 @@ async def test_a_node_that_leaves_before_its_replacement_is_made_waits_for_launc
     assert outcome.marked == marks
     assert bool(world.nodes["node-1"].taints) == bool(marks)
     assert all(why.startswith("launches paused for ") for _, why in outcome.refused)
+
+
+@pytest.mark.parametrize("pauses_of", [("a", "a"), ("a", "b"), ("a", "c")])
+@pytest.mark.parametrize("kind", ["Drifted", "Requested", "Expired"])
+async def test_a_replacement_waits_for_launches_of_the_pool_in_which_it_is_made_as_its_decision_does(
+    pauses_of: tuple[str, str], kind: str
+) -> None:
+    """The decision finds another pool where launches of its own are paused; the mark asks no more of it."""
+    before, since = ({"annotations": {names.PAUSED: "launches"}} if name else {} for name in pauses_of)
+    pools = {name: disruption.a_pool(name, consolidate_after=None, weight=10 * (name == "b")) for name in "abc"}
+    pools["a"] = replace(pools["a"], **before)
+    requested = {"annotations": {names.REPLACE: "soon"}} if kind == "Requested" else {}
+    aged = {"expire_after": 90_000.0} if kind == "Expired" else {}
+    pair = disruption.a_pair("n1", also=(names.DRIFTED,) if kind == "Drifted" else (), claim={**requested, **aged})
+    snapshot = disruption.a_world([pair], [disruption.a_pod("n1", "6")], pools.values())
+    if kind == "Expired":
+        snapshot = with_rules(snapshot, Policy(name="p", expiry=Expiry(spread=7200.0, hard_after=7200.0)))
+    plan = decide(snapshot, DisruptionSettings(), never).choice
+    assert isinstance(plan, DisruptionPlan)
+    (command,) = plan.commands
+    world = World()
+    world.clock = disruption.NOW
+    world.put(pair.claim, pair.node, *snapshot.pods.values())
+    pools[pauses_of[1]] = replace(pools[pauses_of[1]], **since)
+    live = live_pauses(world, pools=Pools(*pools.values()))
+    request = MarkRequest(owner="c/disrupt/1", command=command, seen=Seen.of(snapshot).ready(world.now()))
+
+    outcome = await ActivityEnvironment().run(marking(world, live).mark_nodes, request)
+
+    (made,) = command.replacements
+    assert (command.reason, made.pool) == (kind, "b")
+    assert outcome.marked == (() if pauses_of[1] == "b" else ("claim-n1",))
+    assert all(why.startswith("launches paused for NodePool b") for _, why in outcome.refused)
 
 
 async def test_a_node_whose_disruption_was_called_off_since_the_decision_is_not_marked() -> None:

@@ -183,6 +183,17 @@ def test_a_node_of_a_static_pool_is_replaced_from_the_template_within_its_limit(
         assert [c.method for c in found] == (["repair"] if goes else [])
 
 
+@pytest.mark.parametrize(("reason", "goes"), [("Hang", True), ("Fatal", False)])
+def test_a_pause_of_launches_holds_what_a_static_pool_replaces_and_not_what_is_rebooted(
+    reason: str, goes: bool
+) -> None:
+    pool = a_pool(replicas=10, annotations={names.PAUSED: "launches"})
+
+    found = commands(a_fleet(ill("n1", minutes=11, kind="GPU", reason=reason), pool=pool))
+
+    assert [command.reboots for command in found] == ([True] if goes else [])
+
+
 FIRST: Final = replace(REPAIRS, terminates_first=frozenset(DisruptionReason))
 AT_LIMIT: Final = "static NodePool is at its node limit and cannot stage a replacement"
 

@@ -79,7 +79,7 @@ def test_who_asks_is_told_that_the_node_rests(now: bool) -> None:
     assert taken(found) == []
     [said] = [n for n in found.notices if n.name == "claim-n2"]
     assert said.reason == "ReplacementWaits"
-    assert "waits its turn: Node's last replacement failed" in said.message and "(by alice)" in said.message
+    assert "waits its turn: Node's last disruption failed" in said.message and "(by alice)" in said.message
 
 
 def test_a_cancelled_request_is_left_alone() -> None:

@@ -22,7 +22,7 @@ from worlds.disruption import NOW, Pair, a_pair, a_pod, a_pool, a_world, conditi
     ("cancelled", "says"),
     [
         (True, "A person called its last disruption off, it is looked at again later"),
-        (False, "Node's last replacement failed, it is tried again later"),
+        (False, "Node's last disruption failed, it is tried again later"),
     ],
 )
 def test_what_a_person_called_off_is_not_said_to_have_failed(cancelled: bool, says: str) -> None:

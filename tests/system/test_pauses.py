@@ -247,6 +247,28 @@ async def recorded(stage: Stage, node: str) -> None:
 
 
 @beside
+async def test_a_node_is_replaced_by_another_pool_while_launches_of_its_own_are_paused(stage: Stage) -> None:
+    """And what else is to be done is not held up."""
+    stage.world.apply(node_class())
+    first = node_pool([SMALL], "first", consolidateAfter="Never")
+    first["spec"]["weight"] = 50
+    stage.world.apply(first)
+    stage.deploy(1)
+    stage.start_worker()
+    claim = await settled_node(stage)
+    stage.world.apply(node_pool([SMALL], "second", consolidateAfter="Never"))
+    annotate(stage, "NodePool", "first", paused="launches")
+
+    annotate(stage, "NodeClaim", claim["metadata"]["name"], replace="soon")
+
+    await stage.until(lambda: stage.world.get("NodeClaim", claim["metadata"]["name"]) is None, 120, "it is replaced")
+    await stage.until(lambda: stage.running_pods() == 1, 60, "the pod runs elsewhere")
+    assert [node["metadata"]["labels"][names.NODE_POOL] for node in stage.managed_nodes()] == ["second"]
+    plans = [run.id async for run in (await stage.client()).list_workflows("WorkflowType = 'DisruptNodes'")]
+    assert len(plans) == 1
+
+
+@beside
 async def test_a_drain_is_paused_and_resumed_in_the_middle(stage: Stage) -> None:
     """With drain-first, so that the delete follows the drain; --drains holds the evictions and nothing else."""
     pool, claim = await node_that_drains_first(stage)

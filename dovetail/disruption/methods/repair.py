@@ -65,7 +65,7 @@ def _score(candidate: Candidate) -> float:
 
 
 def _repaired(round_: Round, candidate: Candidate) -> Found:
-    if candidate.fault is not None and candidate.fault.reboots:
+    if candidate.reboots:
         return Found(commands=(Command(reason=REASON, candidates=(candidate,), reboots=True),))
     if candidate.is_static:
         return replace_from_template(round_, [candidate], REASON, paced=candidate.member.is_initialized)

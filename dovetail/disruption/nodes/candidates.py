@@ -64,6 +64,11 @@ class Candidate:
         return self.cost <= 1.0
 
     @property
+    def reboots(self) -> bool:
+        """Whether its instance is rebooted for its repair, so that no node is made for it."""
+        return self.fault is not None and self.fault.reboots
+
+    @property
     def is_static(self) -> bool:
         """Whether its pool has a fixed number of nodes (DIS-37)."""
         return self.pool.replicas is not None
@@ -154,7 +159,7 @@ def rest_of(fleet: Fleet, member: Member) -> Block | None:
         return None
     if member.claim is not None and read_rest(member.claim).cancelled:
         return _silent(WhyNot.RESTING, "A person called its last disruption off, it is looked at again later")
-    return _silent(WhyNot.RESTING, "Node's last replacement failed, it is tried again later")
+    return _silent(WhyNot.RESTING, "Node's last disruption failed, it is tried again later")
 
 
 def _called_off(_: Fleet, member: Member) -> Block | None:

@@ -149,10 +149,10 @@ class WhyNot(StrEnum):
         "Promised",
         "pods on their way count on its room; ends when they are bound",
     )
-    # Ours: its last replacement failed a short time ago.
+    # Ours: its last disruption failed a short time ago.
     RESTING = (
         "Resting",
-        "its last replacement failed, or a person called its disruption off; it is tried again by itself",
+        "its last disruption failed, or a person called its disruption off; it is tried again by itself",
     )
     # Ours: the owner of a hook denies it.
     HOOK_DENIES = (
