@@ -12,6 +12,7 @@ import threading
 from pathlib import Path
 from types import FrameType
 
+from testbed.cloud.control.buckets import ORDINARY_ACCOUNT
 from testbed.cloud.settings import CloudSettings, prepare_environment
 
 
@@ -25,7 +26,9 @@ def _arguments(given: list[str]) -> CloudSettings:
     parser.add_argument("--cluster-endpoint", default="https://cluster.example")
     parser.add_argument("--cluster-ca", default="Y2EtYnVuZGxl", help="base64, as DescribeCluster gives it")
     parser.add_argument("--enforce-policies", action="store_true", help="refuse what deploy/aws does not allow")
+    parser.add_argument("--ordinary-rates", action="store_true", help="refuse calls above an ordinary account's rates")
     args = parser.parse_args(given)
+    rates = {"rateLimits": ORDINARY_ACCOUNT} if args.ordinary_rates else {}
     return CloudSettings(
         state=args.state,
         port=args.port,
@@ -34,7 +37,7 @@ def _arguments(given: list[str]) -> CloudSettings:
         cluster_endpoint=args.cluster_endpoint,
         cluster_ca=args.cluster_ca,
         enforce_policies=args.enforce_policies,
-        world=json.loads(args.world.read_text(encoding="utf-8")) if args.world else {},
+        world={**rates, **(json.loads(args.world.read_text(encoding="utf-8")) if args.world else {})},
     )
 
 

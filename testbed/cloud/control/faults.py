@@ -8,10 +8,10 @@ rule: `op`, `service`, `has` (text in the JSON of the input), `dryRun`, `times`,
 import json
 import random
 import threading
-import time
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from testbed.cloud.control.buckets import Buckets
 from testbed.cloud.http.errors import AwsError
 from testbed.cloud.http.wire import Call
 from testbed.cloud.json_object import Json
@@ -81,15 +81,13 @@ class Faults:
         self._lock = threading.Lock()
         self._skipped: dict[int, int] = {}
         self._chance = random.Random(0)
-        self._buckets: dict[str, tuple[float, float]] = {}
+        self._buckets = Buckets(world)
         world.on_change(self._forget)
 
     def _forget(self, changed: Json) -> None:
         with self._lock:
             if "fail" in changed:
                 self._skipped.clear()
-            if "rateLimits" in changed:
-                self._buckets.clear()
 
     def strike(self, call: Call) -> Fault | None:
         """The first declared fault that fits this call, counted; else a throttle if it comes too fast."""
@@ -108,14 +106,5 @@ class Faults:
         return passed < int(rule.get("skip", 0))
 
     def _throttled(self, call: Call) -> Fault | None:
-        limit = (self._world["rateLimits"] or {}).get(call.operation)
-        if limit is None:
-            return None
-        now = time.monotonic()
-        with self._lock:
-            left, since = self._buckets.get(call.operation, (float(limit["burst"]), now))
-            left = min(float(limit["burst"]), left + (now - since) * float(limit["perSecond"]))
-            enough = left >= 1
-            self._buckets[call.operation] = (left - 1 if enough else left, now)
-        error = AwsError("RequestLimitExceeded", "Request limit exceeded.", 503)
-        return None if enough else Fault(when="before", answer="error", delay=0, error=error)
+        error = self._buckets.refusal(call)
+        return None if error is None else Fault(when="before", answer="error", delay=0, error=error)
