@@ -8,21 +8,26 @@ still recorded, so that the termination finds it (DUR-3).
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 
 from temporalio import activity
 
+from dovetail.activities.launch.launch_groups import LaunchGroups
 from dovetail.activities.shared.every_step.heartbeats import report
 from dovetail.activities.shared.writes.known_claims import KnownClaims, is_same
 from dovetail.activities.shared.writes.revisions import revise_claim, revise_status, set_conditions
 from dovetail.lifecycle.conditions import claim_conditions_with, true, unknown
 from dovetail.lifecycle.launch_requests import (
+    GroupShare,
     LaunchRequest,
     UnreadableRequest,
     changed_annotations,
     frozen_request,
-    launch_token,
+    group_of,
+    is_called,
     missing_labels,
     request_text,
+    token_of,
 )
 from dovetail.lifecycle.liveness import LAUNCH_SECONDS, launch_overdue
 from dovetail.lifecycle.registration import NODE_NOT_FOUND
@@ -85,6 +90,7 @@ class LaunchInstance:
         self.known, self.claims = known, known.claims
         self.cloud, self.notices, self.now = cloud, notices, now
         self.catalogues = catalogues
+        self.groups = LaunchGroups()
 
     @activity.defn
     async def launch_instance(self, ref: ClaimRef) -> LaunchOutcome:
@@ -96,7 +102,8 @@ class LaunchInstance:
             if left is not None and left.state != "terminating":
                 await self.cloud.terminate(left.provider_id, ref.name)
             return LaunchOutcome(kind="gone")
-        if claim.deleting_since is not None:
+        if claim.deleting_since is not None and (claim.provider_id or not group_of(claim)):
+            # With a share in a group it may have an instance that only the group's call names.
             return LaunchOutcome(kind="deleting", provider_id=claim.provider_id)
         if claim.provider_id and claim.is_true(LAUNCHED):
             return LaunchOutcome(kind="launched", provider_id=claim.provider_id)
@@ -129,23 +136,53 @@ class LaunchInstance:
         instance = await self.cloud.find(claim_uid=attempt.claim.uid)
         if instance is not None and instance.state not in ENDING:
             return instance
-        if launch_overdue(attempt.claim, self.now()):
-            return None
+        if launch_overdue(attempt.claim, self.now()) and not group_of(attempt.claim):
+            return None  # a group's call is repeated until it is answered: nobody else would find what it has launched
         try:
             request = frozen_request(attempt.claim)
         except UnreadableRequest as error:
             return LaunchRefused(reason="LaunchRequestUnreadable", message=str(error))
-        again = bool(request.request)
-        if not again:
-            prepared = await self.cloud.prepare(attempt.claim)
-            if not isinstance(prepared, Prepared):
-                return prepared
-            other = await self._other_target(attempt.claim)
-            if other:
-                return ClassNotReady(message=other)
-            request = LaunchRequest(generation=request.generation, request=prepared.request)
-            await self._freeze(attempt, request, prepared.without)
-        return await self._launch(attempt, request, again=again)
+        if request.request:
+            return await self._launch_again(attempt, request)
+        prepared = await self.cloud.prepare(attempt.claim)
+        if not isinstance(prepared, Prepared):
+            return prepared
+        other = await self._other_target(attempt.claim)
+        if other:
+            return ClassNotReady(message=other)
+
+        async def write(share: GroupShare | None) -> LaunchRequest:
+            record = replace(request, request=prepared.request, share=share)
+            await self._freeze(attempt, record, prepared.without)
+            return record
+
+        if not prepared.shared:
+            return await self._launch(attempt, await write(None), again=False)
+        report("waiting for those that ask for the same")
+        async with self.groups.joined(attempt.claim, request.generation, prepared.request) as member:
+            record, called = await member.write(write)
+            launch = self._launch(attempt, record, again=False) if called else self._launch_again(attempt, record)
+            return await launch
+
+    async def _launch_again(self, attempt: _Attempt, request: LaunchRequest) -> _Found:
+        """The same call once more; for a group that was never called, and never will be, another."""
+        if request.share is None or await self._is_called(request.share):
+            return await self._launch(attempt, request, again=True)
+        await self._freeze(attempt, request.after())
+        raise Retryable(f"NodeClaim/{attempt.claim.name}", "the group that it was launched with was not complete")
+
+    async def _is_called(self, share: GroupShare) -> bool:
+        """By the record of its first claim; where that claim is gone, by what the cloud has of the group."""
+        first = await self.known.find(ClaimRef(name=share.first, uid=share.first_uid))
+        called = None if first is None else is_called(share, first)
+        if called is not None:
+            return called
+        first = await self.claims.read(share.first)
+        if first is None or first.uid != share.first_uid:
+            return any(each.group == share.group for each in await self.cloud.list_instances())
+        # Who gathered the group has given it up, or is dead: from now on its first can have it called no more.
+        written = await revise_claim(self.claims, first, partial(_given_up, share))
+        return written is not None and is_called(share, written) is True
 
     async def _other_target(self, claim: NodeClaim) -> str:
         """Why a replacement for a roll-out would have another target than the one its step was permitted for; empty if
@@ -160,15 +197,17 @@ class LaunchInstance:
         return f"{reference.kind} {reference.name} has changed since the roll-out took this node: it begins anew"
 
     async def _launch(self, attempt: _Attempt, request: LaunchRequest, *, again: bool) -> _Found:
-        report(f"launching, generation {request.generation}")
-        token = launch_token(attempt.claim.uid, request.generation)
-        answer = await self.cloud.launch(attempt.claim, request.request, token)
-        if again and isinstance(answer, Instance) and await self._has_ended(answer):
+        others = f" with {request.share.size - 1} others in one call" if request.share is not None else ""
+        report(f"launching{others}, generation {request.generation}")
+        token = token_of(attempt.claim, request)
+        answer = await self.cloud.launch(attempt.claim, request.request, token, request.share)
+        ended = again and isinstance(answer, Instance) and await self._has_ended(answer)
+        if ended and isinstance(answer, Instance):
             # Launched by an earlier try and terminated since: the old token would return it forever.
             answer = LaunchRefused(reason="InstanceEnded", message=f"{answer.provider_id} has been terminated")
         if isinstance(answer, LaunchRefused):
             # Known to have left nothing: the next try may ask for something else, under another token.
-            await self._freeze(attempt, LaunchRequest(generation=request.generation + 1))
+            await self._freeze(attempt, request.after(launched=ended))
         return answer
 
     async def _has_ended(self, answer: Instance) -> bool:
@@ -281,6 +320,12 @@ def _metadata(claim: NodeClaim, instance: Instance) -> MetadataChange | None:
     if not labels and not annotations:
         return None
     return MetadataChange(labels=dict(labels), annotations=dict(annotations))
+
+
+def _given_up(share: GroupShare, first: NodeClaim) -> MetadataChange | None:
+    if is_called(share, first) is not None:
+        return None
+    return MetadataChange(annotations={LAUNCH_REQUEST: request_text(frozen_request(first).after())})
 
 
 def _last_cause(claim: NodeClaim) -> str:

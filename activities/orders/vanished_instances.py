@@ -118,7 +118,9 @@ class LostInstanceFinder:
             return None
         part_works("list of instances")
         return [
-            LaunchedInstance(provider_id=one.provider_id, claim_uid=one.claim_uid, launched=one.launched)
+            LaunchedInstance(
+                provider_id=one.provider_id, claim_uid=one.claim_uid, group=one.group, launched=one.launched
+            )
             for one in instances
             if one.state != "terminating"
         ]

@@ -8,6 +8,7 @@ within bounds; see `too_many`.
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from dovetail.lifecycle.launch_requests import group_of
 from dovetail.lifecycle.liveness import initialization_overdue
 from dovetail.messages.orders import DeleteClaim, StartOwner, StartRelease, TakeOffMark, TerminateOrphan
 from dovetail.messages.subjects import ClaimRef
@@ -37,6 +38,7 @@ class LaunchedInstance:
 
     provider_id: str
     claim_uid: str = ""
+    group: str = ""
     launched: float = 0.0
 
 
@@ -227,12 +229,16 @@ def _is_ready(node: Node) -> bool:
 def unclaimed(snapshot: Snapshot, instances: Iterable[LaunchedInstance]) -> tuple[LaunchedInstance, ...]:
     """Instances with this cluster's tag that no claim stands for, those that were launched just now included.
 
-    A claim stands for the instance that it names, or, while it names none, for the one that carries its UID.
+    A claim stands for the instance that it names, or, while it names none, for the one that carries its UID and for
+    those of the group in which it has a share.
     """
     named = {c.provider_id for c in snapshot.claims.values() if c.provider_id}
-    nameless = {c.uid for c in snapshot.claims.values() if not c.provider_id}
+    nameless = [c for c in snapshot.claims.values() if not c.provider_id]
+    awaited = {c.uid for c in nameless} | {group for c in nameless if (group := group_of(c))}
     return tuple(
-        instance for instance in instances if instance.provider_id not in named and instance.claim_uid not in nameless
+        instance
+        for instance in instances
+        if instance.provider_id not in named and awaited.isdisjoint((instance.claim_uid, instance.group))
     )
 
 

@@ -117,6 +117,7 @@ DECISION_BY: Final = "dovetail.sh/decision-by"  # with it: who answers
 HOLD_ANNOTATIONS: Final = (HELD, DECISION, DECISION_BY)
 LAUNCH_REQUEST: Final = "dovetail.sh/launch-request"
 CLAIM_UID_TAG: Final = "dovetail.sh/claim-uid"
+LAUNCH_GROUP_TAG: Final = "dovetail.sh/launch-group"  # on an instance that was launched with others by one call
 CLUSTER_UID_TAG: Final = "dovetail.sh/cluster-uid"  # on an instance; as an annotation: the claim's instance has it
 INTERRUPTED: Final = "dovetail.sh/interrupted"  # when the cloud said that it will take the instance
 PODS_DEADLINE: Final = "dovetail.sh/pods-deadline"  # on a NodeClaim: its deadline, where only pods have to keep to it

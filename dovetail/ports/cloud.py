@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal, Protocol
 
+from dovetail.lifecycle.launch_requests import GroupShare
 from dovetail.model.nodes import NodeClaim, NodeClassRef, RepairPolicy
 from dovetail.model.pools import Catalogue, NodePool
 from dovetail.model.values.json import Json
@@ -17,11 +18,13 @@ from dovetail.model.values.resources import Resources
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prepared:
     """A launch worked out but not made: short text (hashes and ids, no user data) that `launch` understands.
-    `without`: why it takes the images of the NodeClass, where the claim names older ones."""
+    `without`: why it takes the images of the NodeClass, where the claim names older ones. `shared`: whether claims with
+    the very same request may be launched by one call."""
 
     kind: Literal["prepared"] = "prepared"
     request: str
     without: str = ""
+    shared: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,6 +77,7 @@ class Instance:
     provider_id: str
     claim_uid: str = ""  # the tag dovetail.sh/claim-uid
     claim_name: str = ""
+    group: str = ""  # the tag dovetail.sh/launch-group: launched for one of these claims
     state: Literal["pending", "running", "stopping", "stopped", "terminating"] = "running"
     launched: float = 0.0
     image_id: str = ""
@@ -90,9 +94,10 @@ class Cloud(Protocol):
         Launches nothing."""
 
     async def launch(
-        self, claim: NodeClaim, request: str, token: str
+        self, claim: NodeClaim, request: str, token: str, share: GroupShare | None = None
     ) -> Instance | NoCapacity | ClassNotReady | LaunchRefused:
-        """Launch one instance, tagged with the claim's UID in the call itself. One token never launches a second."""
+        """Launch one instance, tagged with the claim's UID in the call itself. One token never launches a second. With
+        a share: those of the whole group, tagged with the group, and answer the one with the share's number."""
 
     async def find(self, claim_uid: str = "", provider_id: str = "") -> Instance | None:
         """The live instance of that claim or that id; None where it is gone or terminated."""

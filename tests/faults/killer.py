@@ -24,6 +24,7 @@ from temporalio.worker import (
     WorkflowOutboundInterceptor,
 )
 
+from dovetail.lifecycle.launch_requests import GroupShare
 from dovetail.model.nodes import NodeClaim
 from dovetail.ports.cloud import ClassNotReady, Cloud, Instance, LaunchRefused, NoCapacity, Prepared
 from worlds.fault_orders import Kill, Orders
@@ -178,9 +179,9 @@ class KillingCloud:
         return await self.cloud.prepare(claim)
 
     async def launch(
-        self, claim: NodeClaim, request: str, token: str
+        self, claim: NodeClaim, request: str, token: str, share: GroupShare | None = None
     ) -> Instance | NoCapacity | ClassNotReady | LaunchRefused:
-        answer = await self.cloud.launch(claim, request, token)
+        answer = await self.cloud.launch(claim, request, token, share)
         await self.faults.reached("answered:launch", activity.info().workflow_id or "")
         return answer
 

@@ -52,7 +52,7 @@ def ordinary(tmp_path: Path) -> Iterator[Aws]:
 
 def test_a_server_with_ordinary_rates_takes_fifty_fleets_at_once(ordinary: Aws) -> None:
     ordinary.template()
-    answers = []
+    answers: list[int | str] = []
     for _ in range(80):
         try:
             answers.append(len(launched(ordinary.fleet(POOL))))

@@ -8,6 +8,7 @@ from typing import Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from dovetail.lifecycle.launch_requests import GroupShare
 from dovetail.model import names
 from dovetail.model.nodes import NodeClaim, NodeClassRef, RepairPolicy
 from dovetail.model.pods import Expression
@@ -43,7 +44,7 @@ class MadeUpCloud:
         return Prepared(request="small") if found.found else ClassNotReady(message="there is no such class")
 
     async def launch(
-        self, claim: NodeClaim, request: str, token: str
+        self, claim: NodeClaim, request: str, token: str, share: GroupShare | None = None
     ) -> Instance | NoCapacity | ClassNotReady | LaunchRefused:
         amounts = parse_resources({"cpu": "4", "memory": "8Gi", "pods": "110"})
         made = Instance(

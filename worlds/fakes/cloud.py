@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import Literal
 
+from dovetail.lifecycle.launch_requests import GroupShare
 from dovetail.model.nodes import NodeClaim
 from dovetail.model.values.resources import Resources
 from dovetail.ports.cloud import ClassNotReady, Instance, LaunchRefused, NoCapacity, Prepared
@@ -31,7 +32,7 @@ class FakeCloud:
         return self.prepared or Prepared(request=f"request-{len(self.world.ledger)}")
 
     async def launch(
-        self, claim: NodeClaim, request: str, token: str
+        self, claim: NodeClaim, request: str, token: str, share: GroupShare | None = None
     ) -> Instance | NoCapacity | ClassNotReady | LaunchRefused:
         self.world.ledger.append(f"launch {claim.name} {request}")
         if self.before is not None:

@@ -22,6 +22,7 @@ from dovetail.adapters.aws.launch.prepare_launch import LaunchPreparer, unresolv
 from dovetail.adapters.aws.meters import count
 from dovetail.adapters.aws.node_class.node_class import NodeClass, NodeClasses
 from dovetail.adapters.aws.sized_instances import SizedInstances
+from dovetail.lifecycle.launch_requests import GroupShare
 from dovetail.model import names as core
 from dovetail.model.nodes import NodeClaim
 from dovetail.ports.cloud import ClassNotReady, Instance, LaunchRefused, NoCapacity, Prepared
@@ -50,7 +51,7 @@ class AwsCloud:
         return await self._parts.preparer.prepare(claim)
 
     async def launch(
-        self, claim: NodeClaim, request: str, token: str
+        self, claim: NodeClaim, request: str, token: str, share: GroupShare | None = None
     ) -> Instance | NoCapacity | ClassNotReady | LaunchRefused:
         try:
             launch = read_launch(request)
@@ -60,7 +61,7 @@ class AwsCloud:
         if not isinstance(node_class, NodeClass):
             # An attempt that was cut off may have launched an instance; it carries the claim's UID and is collected.
             return unresolved_class(f"{names.KIND} {launch.node_class} does not exist")
-        attempt = LaunchAttempt(claim=claim, node_class=node_class, launch=launch, token=token)
+        attempt = LaunchAttempt(claim=claim, node_class=node_class, launch=launch, token=token, share=share)
         return await self._parts.launcher.launch(attempt)
 
     async def find(self, claim_uid: str = "", provider_id: str = "") -> Instance | None:

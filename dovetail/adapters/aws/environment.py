@@ -12,7 +12,7 @@ from dovetail.adapters.aws.settings import MEMORY_OVERHEAD, AwsSettings
 from dovetail.model.values.setting_texts import gates_of, seconds_of
 from dovetail.ports.provider import SharedSettings
 
-GATES: Final = {"NodeClassCEL": False, "RebootForRepair": False}
+GATES: Final = {"LaunchGroups": False, "NodeClassCEL": False, "RebootForRepair": False}
 
 
 class AwsEnvironment(BaseModel):
@@ -73,7 +73,9 @@ class AwsEnvironment(BaseModel):
         alias="AWS_FEATURE_GATES",
         description=(
             "`NodeClassCEL=true`: formulas in `spec.kubelet`. `RebootForRepair=true`, where nodes are repaired: an "
-            "instance is rebooted before its node is replaced, where its fault is one that a reboot clears"
+            "instance is rebooted before its node is replaced, where its fault is one that a reboot clears. "
+            "`LaunchGroups=true`, once every worker has this version: NodeClaims that ask for the same at the same "
+            "time are launched by one call"
         ),
     )
 
@@ -106,6 +108,7 @@ def aws_settings(given: AwsEnvironment, shared: SharedSettings) -> AwsSettings:
         reserved_capacity=shared.gates["ReservedCapacity"],
         best_effort_min_values=shared.best_effort_min_values,
         expressions=given.gates["NodeClassCEL"],
+        launch_groups=given.gates["LaunchGroups"],
         reboots=given.gates["RebootForRepair"],
         legacy_repair=shared.legacy_repair,
     )

@@ -36,6 +36,7 @@ class AwsSettings:
     reserved_capacity: bool = True  # the gate ReservedCapacity
     best_effort_min_values: bool = False  # MIN_VALUES_POLICY=BestEffort
     expressions: bool = False  # the gate NodeClassCEL of AWS_FEATURE_GATES
+    launch_groups: bool = False  # the gate LaunchGroups
     reboots: bool = False  # the gate RebootForRepair
     legacy_repair: bool = False  # LEGACY_NODE_REPAIR: the policies until 1.14
     threads: int = 32  # calls under way at once

@@ -24,6 +24,7 @@ from dovetail.adapters.kwok.instances import (
     request_hash,
 )
 from dovetail.adapters.kwok.node_class import KwokClass, KwokClasses, KwokShortages
+from dovetail.lifecycle.launch_requests import GroupShare
 from dovetail.model import names
 from dovetail.model.nodes import NodeClaim
 from dovetail.model.values.json import Json
@@ -62,7 +63,7 @@ class KwokCloud:
         return Prepared(request=orjson.dumps([list(pool) for pool in pools]).decode())
 
     async def launch(
-        self, claim: NodeClaim, request: str, token: str
+        self, claim: NodeClaim, request: str, token: str, share: GroupShare | None = None
     ) -> Instance | NoCapacity | ClassNotReady | LaunchRefused:
         name = node_name(token)
         raw = await self._parts.objects.read(name)

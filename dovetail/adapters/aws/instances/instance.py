@@ -128,6 +128,7 @@ def instance_of(facts: InstanceFacts, sized: SizedType | None, annotations: Mapp
         provider_id=facts.provider_id,
         claim_uid=facts.tags.get(core.CLAIM_UID_TAG, ""),
         claim_name=facts.tags.get(names.CLAIM_TAG, ""),
+        group=facts.tags.get(core.LAUNCH_GROUP_TAG, ""),
         state=_STATES.get(facts.state, "terminating"),
         launched=facts.launched,
         image_id=facts.image,

@@ -65,7 +65,7 @@ def read_errors(answer: Json) -> tuple[FleetError, ...]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FleetInstance:
-    """The one instance of a fleet; `template` is an id."""
+    """One instance of a fleet; `template` is an id."""
 
     id: str
     override: Json
@@ -80,16 +80,17 @@ class FleetInstance:
         return str(self.override.get("AvailabilityZone", ""))
 
 
-def launched_instance(answer: Json) -> FleetInstance | None:
-    """The instance; None if there is none."""
+def launched_instances(answer: Json) -> tuple[FleetInstance, ...]:
+    """The instances, each once, in an order that is the same whenever the call is repeated."""
+    found: dict[str, FleetInstance] = {}
     for entry in answer.get("Instances") or ():
         said = entry.get("LaunchTemplateAndOverrides") or {}
         for identity in entry.get("InstanceIds") or ():
             override = dict(said.get("Overrides") or {})
             override.setdefault("InstanceType", entry.get("InstanceType", ""))
             template = (said.get("LaunchTemplateSpecification") or {}).get("LaunchTemplateId", "")
-            return FleetInstance(id=identity, override=override, template=template)
-    return None
+            found[identity] = FleetInstance(id=identity, override=override, template=template)
+    return tuple(found[identity] for identity in sorted(found))
 
 
 def shortages_of(errors: Iterable[FleetError], capacity_type: str, group: str) -> set[Shortage]:

@@ -1,5 +1,5 @@
-"""What CreateFleet is asked: one instance, of the types and in the places that a frozen launch allows (AWS-88,
-AWS-183)."""
+"""What CreateFleet is asked: one instance, or as many as a group has claims, of the types and in the places that a
+frozen launch allows (AWS-88, AWS-183)."""
 
 from dataclasses import dataclass
 
@@ -7,6 +7,7 @@ from dovetail.adapters.aws import names
 from dovetail.adapters.aws.launch.frozen_launch import FrozenLaunch, LaunchGroup
 from dovetail.adapters.aws.node_class.node_class import NodeClass
 from dovetail.adapters.aws.tags import tag_specification
+from dovetail.lifecycle.launch_requests import GroupShare
 from dovetail.model import names as core
 from dovetail.model.nodes import NodeClaim
 from dovetail.model.values.json import Json
@@ -20,10 +21,17 @@ class LaunchAttempt:
     node_class: NodeClass
     launch: FrozenLaunch
     token: str
+    share: GroupShare | None = None
+
+    @property
+    def instances(self) -> int:
+        return 1 if self.share is None else self.share.size
 
 
 def instance_tags(attempt: LaunchAttempt) -> dict[str, str]:
-    """The class's tags, and the claim's name and UID (AWS-183)."""
+    """The class's tags, and the claim's name and UID (AWS-183); or the group, for whose claims one call is made."""
+    if attempt.share is not None:
+        return {**attempt.launch.tags, core.LAUNCH_GROUP_TAG: attempt.share.group}
     return {
         **attempt.launch.tags,
         names.CLAIM_TAG: attempt.claim.name,
@@ -44,7 +52,7 @@ def fleet_request(attempt: LaunchAttempt) -> Json:
     request: Json = {
         "Type": "instant",
         "ClientToken": attempt.token,
-        "TargetCapacitySpecification": {"TotalTargetCapacity": 1, "DefaultTargetCapacityType": target},
+        "TargetCapacitySpecification": {"TotalTargetCapacity": attempt.instances, "DefaultTargetCapacityType": target},
         "LaunchTemplateConfigs": [_config(launch, group) for group in launch.groups],
         "TagSpecifications": [
             tag_specification("instance", instance_tags(attempt)),

@@ -1,9 +1,12 @@
-"""Carries out a frozen launch: templates, one fleet, one instance (AWS-85, AWS-88 to AWS-91, AWS-181).
+"""Carries out a frozen launch: templates, one fleet, one instance or one for each claim of a group (AWS-85, AWS-88 to
+AWS-91, AWS-181).
 
 The second half of a launch, repeated as often as needed under one token. After a failure that leaves the result open
 (silence, an internal error) there may be an instance; it is raised, and the same call is repeated.
 """
 
+import asyncio
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
@@ -20,7 +23,7 @@ from dovetail.adapters.aws.instances.inventory import Inventory
 from dovetail.adapters.aws.launch.fleet_answers import (
     FleetError,
     FleetInstance,
-    launched_instance,
+    launched_instances,
     outcome,
     read_errors,
     shortages_of,
@@ -48,6 +51,7 @@ from dovetail.ports.failures import Refused
 _RESERVED_SECONDS: Final = 60.0  # a full reservation is looked at again with the next description
 _OF_RESERVATIONS: Final = ("ReservationCapacityExceeded", "InvalidCapacityReservation")  # how such codes begin
 _TEMPLATES_MISSING: Final = frozenset({TEMPLATE_MISSING, "InvalidLaunchTemplateId.NotFound"})  # in a fleet's errors
+_SHARED_SECONDS: Final = 0.5  # for claims of a group that come a little later: shorter than the pause before a retry
 _TOKEN_MISUSED: Final = "IdempotentParameterMismatch"
 
 
@@ -58,6 +62,16 @@ class LaunchParts:
     templates: LaunchTemplates
     sized: SizedInstances
     inventory: Inventory
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Answer:
+    """What EC2 has answered, and what was made of it once for all claims of a group."""
+
+    launched: tuple[FleetInstance, ...]
+    errors: tuple[FleetError, ...]
+    remembered: bool  # whether anything is known as short now
+    placement: str  # the id of the placement group
 
 
 class Launcher:
@@ -71,6 +85,7 @@ class Launcher:
     ) -> None:
         self._calls, self._offerings, self._cluster, self._clock = calls, offerings, cluster, clock
         self._templates, self._sized, self._inventory = parts.templates, parts.sized, parts.inventory
+        self._shared: dict[str, asyncio.Task[_Answer | LaunchRefused]] = {}  # by token
 
     async def launch(self, attempt: LaunchAttempt) -> Instance | NoCapacity | LaunchRefused:
         """The instance, or why there is none. If an image has vanished in the meantime, the next claim knows that."""
@@ -80,6 +95,27 @@ class Launcher:
         return found
 
     async def _launched(self, attempt: LaunchAttempt) -> Instance | NoCapacity | LaunchRefused:
+        answer = await (self._asked(attempt) if attempt.share is None else self._asked_once(attempt))
+        if isinstance(answer, LaunchRefused):
+            return answer
+        number = 0 if attempt.share is None else attempt.share.number
+        if number >= len(answer.launched):
+            return outcome(answer.errors, remembered=answer.remembered)
+        launched = answer.launched[number]
+        if core.ASKS_AGAIN in attempt.claim.annotations:
+            await self._sells_again(attempt, launched, answer.placement)
+        return replace(await self._instance(attempt, launched), warnings=warnings_of(answer.errors))
+
+    async def _asked_once(self, attempt: LaunchAttempt) -> _Answer | LaunchRefused:
+        """The same answer, or failure, for all claims of a group that ask together."""
+        task = self._shared.get(attempt.token)
+        if task is None:
+            task = self._shared[attempt.token] = asyncio.create_task(self._asked(attempt))
+            loop = asyncio.get_running_loop()
+            task.add_done_callback(lambda _: loop.call_later(_SHARED_SECONDS, self._shared.pop, attempt.token, None))
+        return await asyncio.shield(task)
+
+    async def _asked(self, attempt: LaunchAttempt) -> _Answer | LaunchRefused:
         """A template that has vanished is made again, once."""
         refused = await self._make_templates(attempt)
         if refused is not None:
@@ -98,13 +134,14 @@ class Launcher:
             self._templates.forget(group.template)
 
     async def _request(self, attempt: LaunchAttempt) -> Json | Denied:
-        taken, used = self._take_addresses(attempt), None
+        taken, used = self._take_addresses(attempt), Counter[str]()
         try:
             answer = await self._calls.attempt("ec2", "CreateFleet", **fleet_request(attempt))
-            used = None if isinstance(answer, Denied) else _subnet_used(answer)
+            used = Counter() if isinstance(answer, Denied) else _subnets_used(answer)
             return answer
         finally:
-            self._give_back(taken, used)
+            for subnet, addresses in taken.items():
+                self._offerings.sources.subnets.take(subnet, -addresses * (attempt.instances - used[subnet]))
 
     async def _make_templates(self, attempt: LaunchAttempt) -> LaunchRefused | None:
         for group in attempt.launch.groups:
@@ -146,19 +183,14 @@ class Launcher:
         )
         return maker.template(group.terms)
 
-    async def _conclude(self, attempt: LaunchAttempt, answer: Json) -> Instance | NoCapacity | LaunchRefused:
+    async def _conclude(self, attempt: LaunchAttempt, answer: Json) -> _Answer:
         errors = read_errors(answer)
         if any(error.code in _TEMPLATES_MISSING for error in errors):
             self._forget_templates(attempt)  # this token answers the same for ever; the next launch looks
         placement = await self._offerings.sources.groups.of_class(attempt.node_class)
         group = "" if placement is None else placement.id
         remembered = await self._remember(attempt, errors, group_scope(group, attempt.launch.fleet.partition or ""))
-        launched = launched_instance(answer)
-        if launched is None:
-            return outcome(errors, remembered=remembered)
-        if core.ASKS_AGAIN in attempt.claim.annotations:
-            await self._sells_again(attempt, launched, group)
-        return replace(await self._instance(attempt, launched), warnings=warnings_of(errors))
+        return _Answer(launched=launched_instances(answer), errors=errors, remembered=remembered, placement=group)
 
     async def _sells_again(self, attempt: LaunchAttempt, launched: FleetInstance, group: str) -> None:
         """The next pass makes claims for everything else that waits for this. What is sold into a placement group is
@@ -252,13 +284,8 @@ class Launcher:
                 subnet = attempt.launch.places[number].subnet
                 taken[subnet] = min(taken.get(subnet, group.terms.max_pods), group.terms.max_pods)
         for subnet, addresses in taken.items():
-            self._offerings.sources.subnets.take(subnet, addresses)
+            self._offerings.sources.subnets.take(subnet, addresses * attempt.instances)
         return taken
-
-    def _give_back(self, taken: dict[str, int], used: str | None) -> None:
-        for subnet, addresses in taken.items():
-            if subnet != used:
-                self._offerings.sources.subnets.take(subnet, -addresses)
 
 
 def annotations_of(launch: FrozenLaunch) -> dict[str, str]:
@@ -277,12 +304,11 @@ def _is_of_another_thing(error: FleetError) -> bool:
     return is_passing(error.code) or (error.code == NO_ADDRESSES and error.subnet != "")
 
 
-def _subnet_used(answer: Json) -> str | None:
-    launched = launched_instance(answer)
-    return None if launched is None else str(launched.override.get("SubnetId", ""))
+def _subnets_used(answer: Json) -> Counter[str]:
+    return Counter(str(each.override.get("SubnetId", "")) for each in launched_instances(answer))
 
 
-def _denied(denied: Denied) -> NoCapacity | LaunchRefused:
+def _denied(denied: Denied) -> LaunchRefused:
     """A refused call made nothing."""
     if denied.code == _TOKEN_MISUSED:
         # A bug of ours, or an edited annotation of the claim; another token could launch a second instance.

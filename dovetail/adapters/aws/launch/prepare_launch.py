@@ -205,7 +205,10 @@ class LaunchPreparer:
             places=tuple(places),
             groups=groups,
         )
-        return Prepared(request=write_launch(launch))
+        # A reservation is asked for one at a time, so that never more is asked for than it has.
+        alone = launch.fleet.capacity_type == core.CAPACITY_RESERVED or core.ASKS_AGAIN in claim.annotations
+        shared = self._offerings.sources.settings.launch_groups and not alone
+        return Prepared(request=write_launch(launch), shared=shared)
 
     async def _template_maker(
         self, claim: NodeClaim, node_class: NodeClass, choice: FleetChoice

@@ -28,6 +28,7 @@ from dovetail.adapters.simulator.cloud.launch_requests import (
 from dovetail.adapters.simulator.cloud.node_classes import read_class
 from dovetail.adapters.simulator.ledger import Entry, append
 from dovetail.adapters.simulator.settings import read_settings
+from dovetail.lifecycle.launch_requests import GroupShare
 from dovetail.model import names
 from dovetail.model.nodes import NodeClaim
 from dovetail.model.own.stable_images import BACK, STABLE, pin_of
@@ -48,7 +49,7 @@ class SimulatedCloud:
         return await self._calls.read(lambda connection: _prepared(connection, claim, self._calls.clock()))
 
     async def launch(
-        self, claim: NodeClaim, request: str, token: str
+        self, claim: NodeClaim, request: str, token: str, share: GroupShare | None = None
     ) -> Instance | NoCapacity | ClassNotReady | LaunchRefused:
         try:
             entry = self._entry("launch", key=claim.name, uid=claim.uid, token=token)

@@ -10,6 +10,7 @@ from typing import Literal, TypeVar
 
 from temporalio import activity
 
+from dovetail.lifecycle.launch_requests import GroupShare
 from dovetail.model import names
 from dovetail.model.nodes import NodeClaim
 from dovetail.ports.cloud import ClassNotReady, Cloud, Instance, LaunchRefused, NoCapacity, Prepared
@@ -32,10 +33,10 @@ class MeasuredCloud:
         return await self._cloud.prepare(claim)
 
     async def launch(
-        self, claim: NodeClaim, request: str, token: str
+        self, claim: NodeClaim, request: str, token: str, share: GroupShare | None = None
     ) -> Instance | NoCapacity | ClassNotReady | LaunchRefused:
         pool = claim.labels.get(names.NODE_POOL, "")
-        found = await self._timed("Create", lambda: self._cloud.launch(claim, request, token), pool)
+        found = await self._timed("Create", lambda: self._cloud.launch(claim, request, token, share), pool)
         if isinstance(found, NoCapacity):
             self._failed("Create", "InsufficientCapacityError", pool)
         elif isinstance(found, ClassNotReady):
