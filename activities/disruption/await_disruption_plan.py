@@ -23,7 +23,7 @@ from dovetail.activities.shared.waits.cluster_changes import ClusterSleep, until
 from dovetail.disruption.choose import Decision, decide
 from dovetail.disruption.decision_snapshot import claims_of, for_disruption, nominations_that_last
 from dovetail.disruption.nodes.pod_movements import Movements
-from dovetail.disruption.nodes.resting import CalledOff, called_off
+from dovetail.disruption.nodes.resting import called_off
 from dovetail.disruption.revalidate import SecondLook, Valid, look_again
 from dovetail.disruption.rounds import Round
 from dovetail.disruption.settings import DisruptionSettings
@@ -31,6 +31,7 @@ from dovetail.messages.outcomes import DisruptionAnswer, Drop, Due, Go, Hold, No
 from dovetail.messages.plans import DisruptionPlan, Target
 from dovetail.messages.requests import DisruptionRequest
 from dovetail.model.objects.watched_kinds import BUFFERS, PLACEMENT, POLICIES, SELECTORS, Kinds
+from dovetail.model.own.claim_memory import CalledOff
 from dovetail.model.reasons.disruption_reasons import Invalidity
 from dovetail.model.snapshot import Snapshot
 from dovetail.notices.notice import Notice

@@ -15,11 +15,11 @@ from temporalio.service import RPCError
 
 from dovetail.activities.identity.search_attributes import attributes
 from dovetail.activities.shared.cancel_authors import called_off_by
-from dovetail.disruption.nodes.resting import CalledOff
 from dovetail.messages.inputs import DisruptInput
 from dovetail.messages.plans import DisruptionPlan, Target
 from dovetail.messages.workflow_ids import disruption_id, task_queue
 from dovetail.messages.workflow_types import DISRUPT_NODES
+from dovetail.model.own.claim_memory import CalledOff
 from dovetail.ports.objects import NodeClaims
 
 _log = logging.getLogger(__name__)

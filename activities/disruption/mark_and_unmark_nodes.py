@@ -35,6 +35,7 @@ from dovetail.messages.workflow_ids import cluster_of, scheduler_id
 from dovetail.messages.writes import Write, claim_write, newest_of_each_kind, node_write
 from dovetail.model import names
 from dovetail.model.nodes import Condition, Node, NodeClaim
+from dovetail.model.own.claim_memory import remembering
 from dovetail.model.own.pauses import Activity
 from dovetail.model.pods import Pod
 from dovetail.model.reasons.disruption_reasons import DisruptionReason
@@ -374,7 +375,7 @@ class MarkAndUnmarkNodes:
             annotations[names.REST] = rest_text(
                 claim, self.now(), request.reason, cancelled=request.rest == "cancelled"
             )
-            annotations[names.CALLED_OFF] = None
+            annotations.update(remembering(claim.annotations, called_off=None))
         return MetadataChange(annotations=annotations) if annotations else None
 
 

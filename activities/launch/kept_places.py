@@ -17,9 +17,9 @@ from typing import Final
 from dovetail.activities.shared.every_step.heartbeats import beside
 from dovetail.activities.shared.waits.side_by_side import side_by_side
 from dovetail.background.supervised import supervised
-from dovetail.model import names
 from dovetail.model.nodes import NodeClaim
 from dovetail.model.objects.pod_rules import is_active
+from dovetail.model.own.claim_memory import memory_of
 from dovetail.model.places.kept_places import keeps_place, planned_pods
 from dovetail.model.pods import Pod
 from dovetail.notices.places import places_not_kept
@@ -180,7 +180,7 @@ class KeptPlaces:
 
 
 def _asks(claim: NodeClaim) -> bool:
-    return claim.annotations.get(names.KEEP_PLACES) == "true"
+    return memory_of(claim.annotations).keeps_places
 
 
 def _waits(pod: Pod) -> bool:

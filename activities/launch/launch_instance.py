@@ -38,7 +38,7 @@ from dovetail.model import names
 from dovetail.model.names import LAUNCH_REQUEST, LAUNCHED, NODE_POOL, REGISTERED_CONDITION, TERMINATION_FINALIZER
 from dovetail.model.nodes import NodeClaim
 from dovetail.model.objects.pod_rules import is_active
-from dovetail.model.own.stable_images import GONE, pin_of, pinned
+from dovetail.model.own.claim_memory import GONE, memory_of, remembering
 from dovetail.model.places.kept_places import planned_pods
 from dovetail.model.pods import Pod
 from dovetail.model.values.hashing import is_other
@@ -187,7 +187,7 @@ class LaunchInstance:
     async def _other_target(self, claim: NodeClaim) -> str:
         """Why a replacement for a roll-out would have another target than the one its step was permitted for; empty if
         it would not. Asked after the request was worked out, because a NodeClass only becomes newer."""
-        wanted = pin_of(claim.annotations).target
+        wanted = memory_of(claim.annotations).roll_out.target
         if not wanted:
             return ""
         makes = (await self.catalogues.node_class(claim.node_class)).makes
@@ -230,7 +230,8 @@ class LaunchInstance:
             finalizers = None
             if TERMINATION_FINALIZER not in found.finalizers:
                 finalizers = (*found.finalizers, TERMINATION_FINALIZER)
-            gone = pinned(replace(pin_of(found.annotations), how=GONE)) if without else {}
+            pin = memory_of(found.annotations).roll_out
+            gone = remembering(found.annotations, roll_out=replace(pin, how=GONE)) if without else {}
             return MetadataChange(annotations={LAUNCH_REQUEST: request_text(request), **gone}, finalizers=finalizers)
 
         written = await revise_claim(self.claims, claim, frozen)

@@ -30,11 +30,11 @@ from dovetail.messages.outcomes import StepOutcome
 from dovetail.messages.writes import claim_write
 from dovetail.model import names
 from dovetail.model.nodes import Condition, Node, NodeClaim
+from dovetail.model.own.claim_memory import memory_of, remembering
 from dovetail.model.reasons.disruption_reasons import DisruptionReason
 from dovetail.model.reasons.endings import Ending
 from dovetail.model.scheduling.taints import Taint
 from dovetail.model.values.durations import parse_seconds
-from dovetail.model.values.time import format_time, time_or_none
 from dovetail.notices.claims import reboot_failed, reboot_observed
 from dovetail.ports.cloud import Cloud
 from dovetail.ports.failures import Permanent
@@ -100,12 +100,14 @@ class RebootNodes:
         why, now = fault.condition, self.now()
         said = await self._say(claim, "True", REQUESTED, f"rebooting for {why.type}/{why.reason}")
         bound = fault.bound(claim)
-        begun = [*recent_reboots(claim, now), now]
-        notes: dict[str, str | None] = {
-            names.REBOOT_GRACE: f"{int(GRACE_SECONDS if bound is None else min(bound, GRACE_SECONDS))}s",
-            names.REBOOTS: " ".join(format_time(moment) for moment in begun),
-        }
-        noted = await self._annotate(said, notes) if said is not None else None
+        begun = (*recent_reboots(claim, now), now)
+        grace = f"{int(GRACE_SECONDS if bound is None else min(bound, GRACE_SECONDS))}s"
+
+        def change_of(found: NodeClaim) -> MetadataChange:
+            notes = remembering(found.annotations, reboots=begun)
+            return MetadataChange(annotations={names.REBOOT_GRACE: grace, **notes})
+
+        noted = await revise_claim(self.ports.claims, said, change_of) if said is not None else None
         return "" if noted is not None else "the NodeClaim is gone"
 
     async def _node(self, claim: NodeClaim) -> Node | None:
@@ -117,7 +119,7 @@ class RebootNodes:
         condition = claim.condition(names.REBOOTING)
         if condition is None or condition.status != "True":
             return await self._clean(claim, node, "it has ended")
-        issued = time_or_none(claim.annotations.get(names.REBOOT_ISSUED, ""))
+        issued = memory_of(claim.annotations).reboot_issued
         if issued is not None:
             return await self._look(claim, node, condition, issued)
         if reboot_called_off(claim) is not None:
@@ -168,7 +170,12 @@ class RebootNodes:
                 await self.ports.cloud.reboot(claim.provider_id, claim.name)
             except Permanent as error:  # trying again cannot help
                 return await self._give_up(claim, f"reboot rejected by the cloud provider: {error}", "provider_error")
-        noted = await self._annotate(claim, {names.REBOOT_ISSUED: format_time(self.now())})
+        now = self.now()
+
+        def issued(found: NodeClaim) -> MetadataChange:
+            return MetadataChange(annotations=remembering(found.annotations, reboot_issued=now))
+
+        noted = await revise_claim(self.ports.claims, claim, issued)
         said = await self._say(noted, "True", ISSUED, condition.message) if noted is not None else None
         return StepOutcome(message="the cloud reboots it", writes=() if said is None else (claim_write(said),))
 
@@ -210,10 +217,9 @@ class RebootNodes:
         def change_of(found: NodeClaim) -> MetadataChange | None:
             if not found.is_rebooting:
                 return None
-            notes: dict[str, str | None] = dict.fromkeys((names.PRE_BOOT_ID, names.REBOOT_ISSUED, names.REBOOT_GRACE))
-            if off:
-                notes[names.REBOOTS] = " ".join(found.annotations.get(names.REBOOTS, "").split()[:-1]) or None
-            return MetadataChange(annotations=notes)
+            begun = memory_of(found.annotations).reboots
+            notes = remembering(found.annotations, reboot_issued=None, reboots=begun[:-1] if off else begun)
+            return MetadataChange(annotations={names.PRE_BOOT_ID: None, names.REBOOT_GRACE: None, **notes})
 
         cleaned = await revise_claim(self.ports.claims, claim, change_of)
         return StepOutcome(message=message, writes=() if cleaned is None else (claim_write(cleaned),))
@@ -231,10 +237,6 @@ class RebootNodes:
             return NodeChange(labels={}, annotations={}, taints=None if left == found.taints else left)
 
         return await revise_node(self.ports.nodes, node, opened)
-
-    async def _annotate(self, claim: NodeClaim, annotations: dict[str, str | None]) -> NodeClaim | None:
-        change = MetadataChange(annotations=annotations)
-        return await revise_claim(self.ports.claims, claim, lambda _: change)
 
     async def _say(self, claim: NodeClaim, status: str, reason: str, message: str) -> NodeClaim | None:
         now = self.now()

@@ -24,8 +24,9 @@ from dovetail.messages.requests import CreateRequest
 from dovetail.messages.states import MOST_REFUSED_PODS
 from dovetail.messages.workflow_types import LAUNCH_NODE
 from dovetail.messages.writes import claim_write
-from dovetail.model import names
+from dovetail.model import before_0_2, names
 from dovetail.model.nodes import NodeClaim
+from dovetail.model.own.claim_memory import NOTHING, Pin, memory_of, with_memory
 from dovetail.model.own.pauses import Activity, Pause
 from dovetail.model.pods import Expression, Owner
 from dovetail.model.pools import NodePool
@@ -52,9 +53,7 @@ PLANNED: Final = frozenset(
         names.DEVICE_DRIVERS,
         names.PRICE_OVERLAY,
         names.CAPACITY_OVERLAY,
-        names.KEEP_PLACES,
-        names.MOVED_FROM,
-        names.ASKS_AGAIN,
+        *before_0_2.PLANNED,
     }
 )
 
@@ -138,7 +137,7 @@ class CreateNodeClaims:
         return found.announces(Activity.LAUNCHES) if found is not None else None
 
     async def _create(
-        self, request: CreateRequest, index: int, held: Sequence[str | None], pins: Mapping[str, Mapping[str, str]]
+        self, request: CreateRequest, index: int, held: Sequence[str | None], pins: Mapping[str, Pin | None]
     ) -> "NodeClaim | _Refusal":
         proposed = request.proposed[index]
         name = name_of(proposed, request.plan_id, request.index(index))
@@ -147,9 +146,7 @@ class CreateNodeClaims:
             return _Refusal(name, why_not, index)
         async with self.slots:
             try:
-                new = new_claim(request, index)
-                own = {**new.annotations, **pins.get(proposed.pool, {})}
-                claim = await self.claims.create(replace(new, annotations=own))
+                claim = await self.claims.create(new_claim(request, index, pins.get(proposed.pool)))
             except Permanent as refusal:
                 await self.notices.publish(claim_refused(proposed.pool, proposed.pool_uid, str(refusal)))
                 return _Refusal(name, str(refusal), index, by_server=True)
@@ -210,7 +207,7 @@ def _why_not(proposed: ProposedNode, pool: NodePool | None) -> str | None:
         return f"NodePool {proposed.pool} is gone"
     if pool.deleting_since is not None:
         return f"NodePool {proposed.pool} is being deleted"
-    if (stop := stop_of(pool)) is not None and (names.ASKS_AGAIN, "true") not in proposed.annotations:
+    if (stop := stop_of(pool)) is not None and not memory_of(dict(proposed.annotations)).asks_again:
         return f"launches are stopped for NodePool {proposed.pool}: {stop.why}"
     usage = pool.usage or {}
     for resource, limit in sorted((pool.limits or {}).items()):
@@ -247,10 +244,12 @@ def _why_foreign(request: CreateRequest, proposed: ProposedNode, pool: NodePool 
 
 
 def _unplanned(annotations: Mapping[str, str]) -> dict[str, str]:
-    return {key: value for key, value in annotations.items() if key not in PLANNED}
+    left = {key: value for key, value in annotations.items() if key not in PLANNED}
+    planned = replace(memory_of(annotations), asks_again=False, keeps_places=False, moved_from=())
+    return left if planned != NOTHING else {key: value for key, value in left.items() if key != names.REMEMBERED}
 
 
-def new_claim(request: CreateRequest, index: int) -> NewClaim:
+def new_claim(request: CreateRequest, index: int, pin: Pin | None = None) -> NewClaim:
     """The claim that stands for a proposed node, finalizer included (LIF-7: before anything is launched)."""
     proposed = request.proposed[index]
     types = Expression(
@@ -259,14 +258,13 @@ def new_claim(request: CreateRequest, index: int) -> NewClaim:
         values=request.type_lists[proposed.type_list],
         min_values=proposed.min_types,
     )
+    reason, given = DisruptionReason.of_label(request.reason), dict(proposed.annotations)
+    made_for = {"replacement_for": str(reason)} if reason is not None else {}
     annotations = {
-        **dict(proposed.annotations),
+        **with_memory(given, **made_for, **({"roll_out": pin} if pin is not None else {})),
         names.PLAN: plan_label(request.plan_id, request.index(index)),
         names.PLANNED_PODS: ",".join(sorted(pod.uid for pod in proposed.pods)),
     }
-    reason = DisruptionReason.of_label(request.reason)
-    if reason is not None:
-        annotations[names.REPLACEMENT_FOR] = str(reason)
     if proposed.buffers:
         annotations[names.PLANNED_BUFFERS] = ",".join(f"{uid}={count}" for uid, count in proposed.buffers)
     return NewClaim(

@@ -30,15 +30,14 @@ from dovetail.model.names import (
     DRAINED,
     INSTANCE_TYPE,
     LAUNCHED,
-    ON_DEMAND_SINCE,
     REGISTERED_CONDITION,
     TERMINATION_DEADLINE,
     TERMINATION_FINALIZER,
     ZONE,
 )
 from dovetail.model.nodes import Node, NodeClaim
+from dovetail.model.own.claim_memory import memory_of
 from dovetail.model.reasons.endings import BY_OTHERS_WORDS, Ending, WhyGone, ended_of
-from dovetail.model.values.time import time_or_none
 from dovetail.ports.cloud import Cloud
 from dovetail.ports.failures import Postponed, Refused
 from dovetail.ports.objects import ClaimStatus, MetadataChange, Nodes
@@ -110,7 +109,7 @@ class BeginAndEndDeparture:
             capacity_type=written.labels.get(CAPACITY_TYPE, ""),
             launched=_launched(written),
             expires=written.expires_at,
-            on_demand_since=time_or_none(written.annotations.get(ON_DEMAND_SINCE, "")),
+            on_demand_since=memory_of(written.annotations).on_demand_since,
             because=ended.because,
             because_words=ended.words,
         )

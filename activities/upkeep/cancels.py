@@ -21,11 +21,12 @@ from dovetail.activities.shared.cancel_authors import called_off_by
 from dovetail.activities.shared.looks.look import Look, Write, earliest
 from dovetail.activities.shared.running_workflows import ANSWER_TIMEOUT
 from dovetail.activities.shared.writes.revisions import revise_claim
-from dovetail.disruption.nodes.resting import CalledOff, called_off, read_rest, rest_by_order
+from dovetail.disruption.nodes.resting import called_off, read_rest, rest_by_order
 from dovetail.disruption.nodes.written_requests import cancel_reason, cancelled_by
 from dovetail.messages.workflow_ids import cluster_of
 from dovetail.model import names
 from dovetail.model.nodes import NodeClaim
+from dovetail.model.own.claim_memory import CalledOff, remembering
 from dovetail.model.snapshot import Snapshot
 from dovetail.notices.cancels import cancel_too_late, cancelled
 from dovetail.ports.objects import MetadataChange, NodeClaims, Notices
@@ -106,8 +107,8 @@ class CancelUpkeep:
         if names.CANCEL not in claim.annotations and not _is_rebooting(claim, self.now()):
             return None
         annotations: dict[str, str | None] = {names.CANCEL: None, names.CANCEL_BY: None}
-        off = CalledOff(why=why, by=by).text
-        annotations.update({names.REST: rest_by_order(claim, self.now()), names.CALLED_OFF: off})
+        annotations[names.REST] = rest_by_order(claim, self.now())
+        annotations.update(remembering(claim.annotations, called_off=CalledOff(why=why, by=by)))
         if names.REPLACE in claim.annotations:  # who calls the replacement off does not ask for it any more
             annotations.update(dict.fromkeys(names.REPLACE_ANNOTATIONS))
         return MetadataChange(annotations=annotations)

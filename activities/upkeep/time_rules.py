@@ -14,11 +14,11 @@ from dovetail.activities.shared.looks.look import Look, Write, earliest
 from dovetail.activities.upkeep.questions import MetricQuestions
 from dovetail.model.names import READY
 from dovetail.model.nodes import FALSE, TRUE, Condition
+from dovetail.model.own.claim_memory import memory_of
 from dovetail.model.own.gates import Answer, GateVerdict
 from dovetail.model.own.health import HealthState
 from dovetail.model.own.policies import Freeze, Opening, Policy, PolicyStatus, TakenRate, next_opening, policies_of
 from dovetail.model.own.rollouts import BEGUN, REFUSED, Rollout, RolloutState, RolloutStatus
-from dovetail.model.own.stable_images import pin_of
 from dovetail.model.pools import NodePool
 from dovetail.model.reasons.disruption_reasons import DisruptionReason
 from dovetail.model.snapshot import Snapshot
@@ -226,7 +226,8 @@ def _remembering(rollout: Rollout, place: RolloutStatus, snapshot: Snapshot, now
         return place
     old, target = split_of(snapshot, snapshot.pools[rollout.pool])
     # An older node may be there of which is not known yet that it has drifted.
-    made = {each.image_id for each in target if each.created >= place.begun and not pin_of(each.annotations).how}
+    own = (each for each in target if each.created >= place.begun and not memory_of(each.annotations).roll_out.how)
+    made = {each.image_id for each in own}
     return replace(place, stable=place.stable.seen(old, now, rollout.longest_stable, made))
 
 

@@ -12,8 +12,8 @@ from typing import Final
 
 from dovetail.model import names
 from dovetail.model.nodes import Condition, Node, NodeClaim, RepairPolicy
+from dovetail.model.own.claim_memory import memory_of
 from dovetail.model.snapshot import Snapshot
-from dovetail.model.values.time import time_or_none
 
 SHARE: Final = 20  # percent of a pool's nodes, rounded up (GCR-14)
 AGING_SECONDS: Final = 1800.0  # so long after its toleration a fault counts as one priority more
@@ -82,8 +82,7 @@ def next_faults(node: Node, claim: NodeClaim, policies: Policies) -> Iterator[fl
 
 def recent_reboots(claim: NodeClaim, now: float) -> tuple[float, ...]:
     """When its instance was rebooted for a repair within the last day."""
-    moments = (time_or_none(text) for text in claim.annotations.get(names.REBOOTS, "").split())
-    return tuple(moment for moment in moments if moment is not None and moment > now - DAY)
+    return tuple(moment for moment in memory_of(claim.annotations).reboots if moment > now - DAY)
 
 
 def is_kept_from_repair(node: Node, claim: NodeClaim) -> bool:

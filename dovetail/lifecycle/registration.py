@@ -9,9 +9,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from dovetail.model import before_0_2
 from dovetail.model.names import (
     DO_NOT_SYNC_TAINTS,
-    KEEP_PLACES,
     LAUNCH_REQUEST,
     OWNER,
     PLAN,
@@ -19,6 +19,7 @@ from dovetail.model.names import (
     PLANNED_PODS,
     REGISTERED,
     REGISTRATION_HOOK,
+    REMEMBERED,
     TERMINATION_FINALIZER,
     UNREGISTERED_TAINT,
 )
@@ -33,7 +34,7 @@ MULTIPLE_NODES: Final = ("MultipleNodesFound", "Invariant violated, matched mult
 
 # What the claim's workflows keep on it; a copy on the Node would sooner or later be wrong.
 _STAYS_ON_THE_CLAIM: Final = frozenset(
-    {KEEP_PLACES, LAUNCH_REQUEST, OWNER, PLAN, PLANNED_BUFFERS, PLANNED_PODS, REGISTRATION_HOOK}
+    {LAUNCH_REQUEST, OWNER, PLAN, PLANNED_BUFFERS, PLANNED_PODS, REGISTRATION_HOOK, REMEMBERED, *before_0_2.PLANNED}
 )
 
 

@@ -6,19 +6,16 @@ costs no more than that claim; if there is capacity again, the others follow in 
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Final
 
-from dovetail.model import names
+from dovetail.model.own.claim_memory import memory_of
 from dovetail.model.pools import Catalogue
 from dovetail.model.snapshot import Snapshot
-
-MARK: Final = ((names.ASKS_AGAIN, "true"),)
 
 
 def with_short_offerings(snapshot: Snapshot) -> Snapshot | None:
     """The cluster as if what may be retried were available; None if nothing may be, or if a claim already asks."""
     asks = any(
-        names.ASKS_AGAIN in claim.annotations and not claim.provider_id and claim.deleting_since is None
+        memory_of(claim.annotations).asks_again and not claim.provider_id and claim.deleting_since is None
         for claim in snapshot.claims.values()
     )
     changed = {} if asks else _opened(snapshot.catalogues)

@@ -6,6 +6,7 @@ from math import inf
 
 from dovetail.model import names
 from dovetail.model.nodes import NodeClaim
+from dovetail.model.own.claim_memory import memory_of
 from dovetail.model.own.pauses import Activity
 from dovetail.model.places.placements import Reason
 from dovetail.model.pools import NodePool
@@ -73,4 +74,4 @@ def trials(snapshot: Snapshot, pool: NodePool) -> tuple[NodeClaim, ...]:
     if since is None:
         return ()
     mine = (c for c in snapshot.claims.values() if c.labels.get(names.NODE_POOL) == pool.name and c.created > since)
-    return tuple(claim for claim in mine if names.ASKS_AGAIN in claim.annotations)
+    return tuple(claim for claim in mine if memory_of(claim.annotations).asks_again)

@@ -13,10 +13,11 @@ from dovetail.messages.sizes import LAUNCH_PLAN_BYTES, NOMINATED_BYTES, encoded_
 from dovetail.messages.type_lists import TypeLists, with_own_lists
 from dovetail.model import names
 from dovetail.model.objects.judging import Unjudged
+from dovetail.model.own.claim_memory import with_memory
 from dovetail.model.places.placements import Placement, RefusedPod
 from dovetail.model.snapshot import Snapshot
 from dovetail.model.values.resources import CPU, MEMORY
-from dovetail.placement.asking_again import MARK, with_short_offerings
+from dovetail.placement.asking_again import with_short_offerings
 from dovetail.placement.buffers.verdicts import for_real_pods
 from dovetail.placement.place_pods import Index, cost_pools, is_asked_for, place
 from dovetail.placement.proposals import proposed_nodes
@@ -68,7 +69,7 @@ def _asking_again(index: Index, should_stop: Callable[[], bool]) -> tuple[tuple[
     placement = place(Index(opened, index.settings), should_stop=should_stop)
     proposed, lists = proposed_nodes(placement.new, index.settings.well_known)
     asking = [node for node in in_launch_order(proposed) if node.pods][:1]
-    return tuple(replace(node, annotations=node.annotations + MARK) for node in asking), lists
+    return tuple(_remembering(node, asks_again=True) for node in asking), lists
 
 
 def _tried_alone(proposed: tuple[ProposedNode, ...], index: Index) -> tuple[ProposedNode, ...]:
@@ -78,7 +79,7 @@ def _tried_alone(proposed: tuple[ProposedNode, ...], index: Index) -> tuple[Prop
         return proposed
     tried = {node.pool: node for node in reversed(in_launch_order(proposed)) if node.pods}
     others = tuple(node for node in proposed if node.pool not in stopped)
-    return (*others, *(replace(n, annotations=n.annotations + MARK) for p, n in tried.items() if p in stopped))
+    return (*others, *(_remembering(node, asks_again=True) for pool, node in tried.items() if pool in stopped))
 
 
 def _keeping_places(proposed: tuple[ProposedNode, ...], index: Index) -> tuple[ProposedNode, ...]:
@@ -86,11 +87,14 @@ def _keeping_places(proposed: tuple[ProposedNode, ...], index: Index) -> tuple[P
     nodes are full as planned, so a pod that is bound elsewhere takes another's room."""
     if not index.settings.cost.keep_places or not is_asked_for(index.pools, index.settings.cost):
         return proposed
-    pools, mark = cost_pools(index), ((names.KEEP_PLACES, "true"),)
+    pools = cost_pools(index)
     return tuple(
-        replace(node, annotations=node.annotations + mark) if node.pool in pools and node.pods else node
-        for node in proposed
+        _remembering(node, keeps_places=True) if node.pool in pools and node.pods else node for node in proposed
     )
+
+
+def _remembering(node: ProposedNode, **what: bool) -> ProposedNode:
+    return replace(node, annotations=tuple(with_memory(dict(node.annotations), **what).items()))
 
 
 def _writable(proposed: tuple[ProposedNode, ...], index: Index) -> tuple[ProposedNode, ...]:

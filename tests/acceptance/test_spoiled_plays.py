@@ -18,6 +18,7 @@ from acceptance.traffic.named import Named, read_named
 from acceptance.traffic.playing import Played, kept
 from acceptance.traffic.run import judge
 from dovetail.model import names
+from dovetail.model.own.claim_memory import with_memory
 from dovetail.model.values.json import Json
 from tests.acceptance.spoiling import (
     Spoil,
@@ -316,7 +317,9 @@ SPOILED: Final[dict[str, tuple[str, Spoil]]] = {
     ),
     "a replacement for a reason that there is not": (
         "drift",
-        each_object("nodeClaims", lambda b: b["metadata"]["annotations"].update({names.REPLACEMENT_FOR: "Nonsense"})),
+        each_object(
+            "nodeClaims", lambda b: b["metadata"]["annotations"].update(with_memory({}, replacement_for="Nonsense"))
+        ),
     ),
     "an end for a reason that there is not": (
         "basic",

@@ -15,9 +15,9 @@ from dovetail.messages.outcomes import MarkOutcome
 from dovetail.messages.requests import GiveBackRequest
 from dovetail.model import names
 from dovetail.model.own.breaker_rules import BreakerRule
+from dovetail.model.own.claim_memory import Pin, with_memory
 from dovetail.model.own.policies import Policy, TimeRules
 from dovetail.model.own.rollouts import Rollout, RolloutState, RolloutStatus, RolloutStep
-from dovetail.model.own.stable_images import Pin, pinned
 from dovetail.model.snapshot import Snapshot
 from dovetail.ports.failures import Conflict
 from dovetail.rules.brake.breakers import (
@@ -108,7 +108,7 @@ class Rules:
 async def give_back(pools: Pools, plan: str, rules: Rules = Rules()) -> None:
     """The step, by as many workers as it takes; each knows what stands in the cluster and nothing else."""
     claim = replace(
-        a_joined_claim("new", annotations={names.PLAN: f"{plan}/0", **pinned(Pin(target="image-2"))}),
+        a_joined_claim("new", annotations={names.PLAN: f"{plan}/0", **with_memory({}, roll_out=Pin(target="image-2"))}),
         labels={names.NODE_POOL: "pool"},
         provider_id="aws:///zone/i-9",
         conditions=(),

@@ -19,7 +19,7 @@ from dovetail.adapters.kubernetes_json.parsing.managers import manager_of_annota
 from dovetail.disruption.choose import choose
 from dovetail.disruption.decision_snapshot import for_disruption
 from dovetail.disruption.explain import explain_node
-from dovetail.disruption.nodes.resting import CalledOff, called_off, read_rest, rest_text
+from dovetail.disruption.nodes.resting import called_off, read_rest, rest_text
 from dovetail.disruption.revalidate import Invalid
 from dovetail.disruption.rounds import never
 from dovetail.disruption.settings import DisruptionSettings
@@ -28,6 +28,7 @@ from dovetail.messages.plans import DisruptionPlan, Target
 from dovetail.messages.requests import DisruptionRequest
 from dovetail.model import names
 from dovetail.model.nodes import Condition, NodeClaim
+from dovetail.model.own.claim_memory import CalledOff, with_memory
 from dovetail.model.own.policies import Freeze
 from dovetail.model.reasons.disruption_reasons import WhyNot
 from dovetail.model.snapshot import Snapshot
@@ -115,7 +116,7 @@ async def test_a_marked_claim_s_disruption_is_told_once_and_answered_when_the_ma
     found.world.put(rested)
     await found.look()
 
-    said = {names.CALLED_OFF: CalledOff(why="not now", by="kubectl-annotate").text}
+    said = with_memory({}, called_off=CalledOff(why="not now", by="kubectl-annotate"))
     assert dict(found.claim.annotations) == {names.REST: "1300/1/Empty/cancelled", **said}
     assert [reason for reason, _ in found.events] == ["DisruptionCancelled"]
 
@@ -206,7 +207,7 @@ async def test_a_plan_that_waits_is_dropped_at_once_where_one_of_its_nodes_is_ca
     for annotations, by in (
         ({names.CANCEL: "not now"}, "annotation"),
         ({names.CANCEL: "not now", names.CANCEL_BY: "alice"}, "alice"),
-        ({**rests, names.CALLED_OFF: '{"v":1,"entries":[{"why":"not now","by":"alice"}]}'}, "alice"),
+        ({**rests, names.REMEMBERED: '{"v":1,"entries":[{"called_off":{"why":"not now","by":"alice"}}]}'}, "alice"),
         (rests, ""),  # after a failure: no person has said anything
     ):
         dropped = await step._judge_due(a_snapshot(**annotations), request, until=2.0)

@@ -11,6 +11,7 @@ from dovetail.messages.outcomes import CreateOutcome
 from dovetail.messages.plans import ProposedNode
 from dovetail.messages.requests import CreateRequest
 from dovetail.model import names
+from dovetail.model.own.claim_memory import Pin, with_memory
 from dovetail.model.pods import Expression
 from dovetail.model.pools import ClaimTemplate, NodePool
 from dovetail.model.scheduling.taints import Taint
@@ -64,6 +65,10 @@ async def test_a_pool_that_is_gone_or_leaving_gets_no_claim(pool: NodePool) -> N
     [
         ("annotations", replace(NODE, annotations=(*NODE.annotations, (names.DO_NOT_DISRUPT, "true")))),
         ("annotations", replace(NODE, annotations=(*NODE.annotations, (names.LAUNCH_REQUEST, "{}")))),
+        *(
+            ("annotations", replace(NODE, annotations=(*NODE.annotations, *with_memory({}, **what).items())))
+            for what in ({"roll_out": Pin(how="stable")}, {"reboots": (1.0,)}, {"replacement_for": "Drifted"})
+        ),
         ("annotations", replace(NODE, annotations=())),
         ("labels", replace(NODE, labels=(*NODE.labels, ("node-restriction.kubernetes.io/trusted", "yes")))),
         ("labels", replace(NODE, labels=(*NODE.labels, ("team", "another")))),
@@ -87,7 +92,10 @@ async def test_a_node_that_the_pools_template_would_not_make_is_not_made(field: 
 @pytest.mark.parametrize(
     "planned",
     [
-        replace(NODE, annotations=(*NODE.annotations, (names.NODE_POOL_HASH, "1"), (names.KEEP_PLACES, "true"))),
+        replace(
+            NODE,
+            annotations=(*NODE.annotations, (names.NODE_POOL_HASH, "1"), *with_memory({}, keeps_places=True).items()),
+        ),
         replace(NODE, labels=(*NODE.labels, ("example.com/size", "4"))),
         replace(
             NODE,

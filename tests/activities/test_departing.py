@@ -478,11 +478,11 @@ async def test_a_release_that_fails_is_tried_again_with_the_end_of_the_instance(
     assert (stage.world.instances, stage.world.claims) == ({}, {})
 
 
-@pytest.mark.parametrize(("text", "since"), [("1970-01-01T00:10:00Z", 600.0), ("by hand", None), (None, None)])
+@pytest.mark.parametrize(("text", "since"), [('"1970-01-01T00:10:00Z"', 600.0), ('"by hand"', None), (None, None)])
 async def test_a_departure_says_since_when_no_reservation_covers_its_instance(
     stage: Stage, text: str | None, since: float | None
 ) -> None:
-    annotations = {} if text is None else {names.ON_DEMAND_SINCE: text}
+    annotations = {} if text is None else {names.REMEMBERED: f'{{"v":1,"entries":[{{"on_demand_since":{text}}}]}}'}
     stage.world.put(a_leaving_claim(annotations=annotations), a_joined_node())
 
     assert (await stage.begin()).on_demand_since == since

@@ -15,6 +15,7 @@ from dovetail.activities.termination.begin_and_end_departure import BeginAndEndD
 from dovetail.messages.outcomes import JoinOutcome
 from dovetail.model import names
 from dovetail.model.nodes import NodeClaim
+from dovetail.model.own.claim_memory import with_memory
 from dovetail.model.pods import Owner, Pod
 from dovetail.ports.failures import Forbidden, Unreachable
 from tests.activities.test_joining import NOT_READY, REF, a_launched_claim
@@ -38,7 +39,7 @@ def waiting(name: str, **fields: Any) -> Pod:
 
 
 def made_for(claim: NodeClaim, *pods: Pod, keeps: bool = True) -> NodeClaim:
-    marks = {names.KEEP_PLACES: "true"} if keeps else {}
+    marks = with_memory({}, keeps_places=keeps)
     planned = {names.PLANNED_PODS: ",".join(pod.uid for pod in pods)}
     return replace(claim, annotations={**claim.annotations, **planned, **marks})
 

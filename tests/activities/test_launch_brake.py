@@ -10,6 +10,7 @@ from dovetail.activities.provisioning.launch_brake import LaunchBrake
 from dovetail.activities.termination.unused_launches import UnusedLaunches
 from dovetail.model import names
 from dovetail.model.nodes import NodeClaim
+from dovetail.model.own.claim_memory import with_memory
 from dovetail.model.pods import Pod
 from dovetail.model.pools import NodePool
 from dovetail.model.snapshot import Snapshot
@@ -156,7 +157,7 @@ async def test_a_pool_whose_tried_node_runs_pods_goes_on() -> None:
     """PLQ-33: what came before does not count any more."""
     pod = a_bound_pod("p", "trial")
     node, claim = a_node("trial")
-    asking = replace(claim, created=NOW - 100, annotations={names.ASKS_AGAIN: "true"})
+    asking = replace(claim, created=NOW - 100, annotations=with_memory({}, asks_again=True))
     pool = a_versioned_pool(**{names.LAUNCHES_STOPPED: stop_text(NOW - 500, "enough")})
     pools, world = Pools(pool), with_claims([pod], asking, nodes=[(node, asking)], pools=[pool])
 

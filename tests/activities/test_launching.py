@@ -12,7 +12,8 @@ from dovetail.messages.outcomes import LaunchOutcome
 from dovetail.messages.subjects import ClaimRef
 from dovetail.model import names
 from dovetail.model.nodes import NodeClaim
-from dovetail.model.own.stable_images import GONE, STABLE, Pin, StableImage, pin_of, pinned
+from dovetail.model.own.claim_memory import GONE, STABLE, Pin, memory_of, with_memory
+from dovetail.model.own.stable_images import StableImage
 from dovetail.ports.cloud import ClassNotReady, LaunchRefused, LaunchWarning, NoCapacity, Prepared
 from dovetail.ports.failures import Conflict, Forbidden, NotSeenYet, Retryable, Throttled, Unreachable
 from dovetail.ports.objects import MetadataChange
@@ -440,11 +441,15 @@ async def test_writers_that_never_stop_end_the_try(stage: Stage) -> None:
 
 async def test_a_claim_whose_older_image_is_gone_is_launched_and_says_so(stage: Stage) -> None:
     stage.world.put(
-        a_claim(annotations=pinned(Pin(how=STABLE, images=(StableImage(id="ami-0", types=("m5.large",)),))))
+        a_claim(
+            annotations=with_memory(
+                {}, roll_out=Pin(how=STABLE, images=(StableImage(id="ami-0", types=("m5.large",)),))
+            )
+        )
     )
     stage.cloud.prepared = Prepared(request="request-1", without="no image of before the change can be launched: ami-0")
 
     assert (await stage.launch()).kind == "launched"
 
-    assert pin_of(stage.world.claims["pool-1"].annotations).how == GONE
+    assert memory_of(stage.world.claims["pool-1"].annotations).roll_out.how == GONE
     assert "StableImageGone" in [notice.reason for notice in stage.world.notices]

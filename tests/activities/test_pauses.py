@@ -21,9 +21,10 @@ from dovetail.messages.subjects import ClaimRef
 from dovetail.model import names
 from dovetail.model.nodes import Condition
 from dovetail.model.objects.workloads import Namespace
+from dovetail.model.own.claim_memory import Pin, memory_of
 from dovetail.model.own.policies import Expiry, Policy, TimeRules
 from dovetail.model.own.rollouts import Rollout, RolloutState, RolloutStatus
-from dovetail.model.own.stable_images import Pin, StableImage, StableImages, pin_of
+from dovetail.model.own.stable_images import StableImage, StableImages
 from dovetail.model.pools import Budget, DisruptionPolicy, NodePool
 from dovetail.model.snapshot import Snapshot
 from dovetail.ports.failures import Forbidden
@@ -318,7 +319,7 @@ async def test_a_claim_says_that_it_takes_an_image_of_before(
 
     (claim,) = world.claims.values()
     images = (StableImage(id="ami-0", types=("m5.large",)),) if image else ()
-    assert pin_of(claim.annotations) == Pin(how=image or "", images=images)
+    assert memory_of(claim.annotations).roll_out == Pin(how=image or "", images=images)
 
 
 def seen(now: float, *pools: NodePool, **general: str) -> Snapshot:

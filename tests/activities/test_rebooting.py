@@ -110,7 +110,7 @@ class Scene:
     @property
     def left(self) -> dict[str, str]:
         """What is written on the claim, beside when it was rebooted."""
-        return {key: value for key, value in self.claim.annotations.items() if key != names.REBOOTS}
+        return {key: value for key, value in self.claim.annotations.items() if key != names.REMEMBERED}
 
     @property
     def calls(self) -> list[str]:

@@ -9,9 +9,9 @@ from temporalio.testing import ActivityEnvironment
 from dovetail.activities.upkeep.cancels import CancelUpkeep
 from dovetail.model import names
 from dovetail.model.nodes import NodeClaim
+from dovetail.model.own.claim_memory import memory_of, with_memory
 from dovetail.model.own.policies import Freeze
 from dovetail.model.snapshot import Snapshot
-from dovetail.model.values.time import format_time
 from dovetail.ports.failures import Conflict, Retryable
 from tests.activities.test_rebooting import Scene, cut_after
 from tests.placement.builders import a_bound_pod
@@ -51,7 +51,8 @@ async def test_a_reboot_that_is_called_off_before_the_cloud_is_asked_opens_the_n
     assert (scene.calls, scene.node.taints, list(scene.world.pods)) == ([], (), ["uid-p"])
     assert scene.said[:2] == ("False", "RebootCalledOff") and scene.claim.deleting_since is None
     assert scene.claim.condition(names.DISRUPTION_REASON) is None
-    assert not {names.REBOOTS, names.REBOOT_GRACE, names.PRE_BOOT_ID, names.CANCEL} & set(scene.claim.annotations)
+    assert not {names.REBOOT_GRACE, names.PRE_BOOT_ID, names.CANCEL} & set(scene.claim.annotations)
+    assert memory_of(scene.claim.annotations).reboots == ()
     events = [notice.reason for notice in scene.world.notices if notice.reason.startswith("DisruptionCancel")]
     assert events == ([] if when == "hook" else ["DisruptionCancelled"])
 
@@ -93,8 +94,7 @@ async def test_a_cancel_after_the_cloud_was_asked_is_too_late() -> None:
 @pytest.mark.parametrize("writes", [1, 2])
 async def test_killed_after_any_write_a_reboot_that_is_called_off_leaves_nothing_behind(writes: int) -> None:
     """An earlier reboot still counts."""
-    earlier = format_time(500.0)
-    scene = Scene(a_bound_pod("p", "n", do_not_disrupt="true"), annotations={names.REBOOTS: earlier})
+    scene = Scene(a_bound_pod("p", "n", do_not_disrupt="true"), annotations=with_memory({}, reboots=(500.0,)))
     await scene.step()
     await asked_to_stop(scene)
     undo = cut_after(scene, writes)
@@ -107,4 +107,4 @@ async def test_killed_after_any_write_a_reboot_that_is_called_off_leaves_nothing
         undo()
 
     assert (scene.said[:2], scene.calls, scene.node.taints) == (("False", "RebootCalledOff"), [], ())
-    assert scene.claim.annotations[names.REBOOTS] == earlier
+    assert memory_of(scene.claim.annotations).reboots == (500.0,)

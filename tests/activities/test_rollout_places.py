@@ -18,9 +18,10 @@ from dovetail.messages.requests import CreateRequest, MarkRequest
 from dovetail.messages.subjects import ClaimRef
 from dovetail.model import names, pools
 from dovetail.model.nodes import NodeClassRef
+from dovetail.model.own.claim_memory import BACK, Pin, memory_of, with_memory
 from dovetail.model.own.policies import Policy, TimeRules
 from dovetail.model.own.rollouts import Intent, Rollout, RolloutPlan, RolloutState, RolloutStatus, RolloutStep
-from dovetail.model.own.stable_images import BACK, Pin, StableImage, StableImages, pin_of, pinned
+from dovetail.model.own.stable_images import StableImage, StableImages
 from dovetail.model.pools import NodePool
 from dovetail.model.snapshot import Snapshot
 from dovetail.ports.cloud import NodeClassState
@@ -165,7 +166,7 @@ async def test_a_replacement_says_which_target_it_is_for_and_which_image_where_t
         world = World()
         rollout = at(state=state, stable=IMAGES)
         [ref] = (await created(live(world, rollout), world, seen(rollout))).claims
-        made = pin_of(world.claims[ref.name].annotations)
+        made = memory_of(world.claims[ref.name].annotations).roll_out
         assert (made.how, made.target) == (image, target), state
 
 
@@ -183,7 +184,7 @@ async def test_what_a_roll_out_takes_back_is_marked_and_replaced_by_an_image_of_
 
     made_in = World()
     [ref] = (await created(live(made_in, back, other), made_in, seen(back, other))).claims
-    made = pin_of(made_in.claims[ref.name].annotations)
+    made = memory_of(made_in.claims[ref.name].annotations).roll_out
     assert (made.how, made.target) == (BACK, "")
 
 
@@ -306,7 +307,7 @@ class Makes:
 async def test_another_target_than_that_of_the_step_is_not_launched(target: str, makes: str, kind: str) -> None:
     """The claim goes, and its disruption with it: the roll-out begins anew."""
     world = World()
-    world.put(a_claim(annotations=pinned(Pin(target=target)) if target else {}))
+    world.put(a_claim(annotations=with_memory({}, roll_out=Pin(target=target)) if target else {}))
     known = KnownClaims(FakeLookups(world), FakeClaims(world))
     step = LaunchInstance(known, FakeCloud(world), FakeNotices(world), world.now, Makes(makes))
 

@@ -26,13 +26,12 @@ from dovetail.model.names import (
     CAPACITY_TYPE,
     INSTANCE_TYPE,
     LAUNCHED,
-    ON_DEMAND_SINCE,
     ZONE,
 )
+from dovetail.model.own.claim_memory import with_memory
 from dovetail.model.pools import Catalogue
 from dovetail.model.reasons.endings import Ending
 from dovetail.model.snapshot import Snapshot
-from dovetail.model.values.time import format_time
 from dovetail.telemetry.metrics.ours.last_day import LastDay
 from worlds.disruption import TYPES, a_pair, a_type, an_offering, condition
 
@@ -386,7 +385,7 @@ def test_a_node_that_fell_back_from_its_reservation_is_billed_from_then_on(stand
     """AWS-147. Its labels say on-demand since, and a reserved instance counts as nothing in catalogues."""
     claim = replace(a_pair("n", "m8", "web").claim, name="web-1", created=0.0, conditions=(condition(LAUNCHED, 0.0),))
     labels = {**claim.labels, ZONE: "z1", CAPACITY_TYPE: CAPACITY_ON_DEMAND}
-    claim = replace(claim, labels=labels, annotations={ON_DEMAND_SINCE: format_time(6 * HOUR)})
+    claim = replace(claim, labels=labels, annotations=with_memory({}, on_demand_since=6.0 * HOUR))
     ended = an_end(8 * HOUR, "web-1", "m8", launched=0.0, instance_gone=8 * HOUR, on_demand_since=6 * HOUR)
 
     one = found(10 * HOUR, nodes=replace(fleet(), claims={"web-1": claim})) if stands else found(10 * HOUR, ended)
@@ -402,7 +401,7 @@ def test_a_node_that_fell_back_from_its_reservation_is_set_against_what_was_save
     """As in the bill: it was launched for nothing, and has cost the price on demand since."""
     claim = replace(a_pair("n", "m4", "web").claim, name="web-2", created=60.0, conditions=(condition(LAUNCHED, 60.0),))
     labels = {**claim.labels, ZONE: "z1", CAPACITY_TYPE: CAPACITY_ON_DEMAND}
-    claim = replace(claim, labels=labels, annotations={ON_DEMAND_SINCE: format_time(6 * HOUR)})
+    claim = replace(claim, labels=labels, annotations=with_memory({}, on_demand_since=6.0 * HOUR))
     kind = a_type("m4", 4, 0.2)
     reserved = replace(kind, offerings=(*kind.offerings, an_offering("z1", CAPACITY_RESERVED, 1e-8)))
     nodes = replace(fleet(*[SimpleNamespace(claim=claim)] * stands), catalogues={"web": Catalogue(types=(reserved,))})

@@ -7,10 +7,11 @@ import pytest
 
 from dovetail.answers.status.status import status_of
 from dovetail.model import names
+from dovetail.model.own.claim_memory import with_memory
 from tests.cli.test_explain_node import OPEN, a_bound_pod, a_managed_node
 from tests.cli.worlds import a_ready_pool, a_world, looked
 
-BEGAN: Final = {names.REBOOT_GRACE: "300s", names.REBOOTS: "2026-01-01T00:00:00Z"}
+BEGAN: Final = with_memory({names.REBOOT_GRACE: "300s"}, reboots=(1767225600.0,))
 CALLED_OFF: Final = {names.REST: "9999999999/1/Empty/cancelled"}
 STOP: Final = "dovetail cancel claim-n1 --reason TEXT"
 

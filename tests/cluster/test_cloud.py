@@ -11,6 +11,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from dovetail.model import names
+from dovetail.model.own.claim_memory import memory_of
 from dovetail.model.values.json import Json
 from testbed.up import NODE_CLASS
 from tests.cluster.system.adopting import set_class
@@ -84,7 +85,7 @@ async def test_a_pod_with_nowhere_else_to_go_asks_again_before_the_shortage_is_f
     ground.world({"ice": []})
     await ground.until(lambda: ground.settled(2), 150, "both pods run")
 
-    assert any(names.ASKS_AGAIN in claim["metadata"]["annotations"] for claim in await ground.claims())
+    assert any(memory_of(claim["metadata"]["annotations"]).asks_again for claim in await ground.claims())
     await ground.assert_one_instance_per_claim()
 
 

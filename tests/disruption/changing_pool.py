@@ -12,14 +12,15 @@ from typing import Final
 
 from dovetail.model import names
 from dovetail.model.nodes import NodeClaim
+from dovetail.model.own.claim_memory import images_of
 from dovetail.model.own.policies import Policy
 from dovetail.model.own.rollout_places import RolloutBasis
 from dovetail.model.own.rollouts import Rollout, RolloutStep
-from dovetail.model.own.stable_images import images_of
 from dovetail.model.pools import NodePool
 from dovetail.model.snapshot import Snapshot
 from dovetail.model.values.hashing import NODE_POOL_HASH_ALGORITHM
 from worlds.disruption import NOW, Pair, a_pair, a_pod, a_pool, a_world, condition
+from worlds.made_claims import launched_by
 
 CANARY: Final = RolloutStep(name="canary", to="1", soak=600)
 LAG: Final = 5.0  # seconds by which the watch of NodeClaims lags at most; a Scheduler that begins anew waits for longer
@@ -170,7 +171,7 @@ class ChangingPool:
 
     def scale_up(self) -> None:
         """A pod comes, and its node."""
-        pins = next((each.pins("provisioned") for each in self.rollouts.values()), {})
+        pins = launched_by(next((each.pin("provisioned") for each in self.rollouts.values()), None))
         older = images_of(pins)
         self.came[self.join(self.pool.hash, older[0].id if older else self.image, **pins)] = self.now
 

@@ -16,11 +16,11 @@ from dovetail.disruption.settings import DisruptionSettings
 from dovetail.messages.plans import DisruptionPlan, Seen
 from dovetail.model import names
 from dovetail.model.nodes import NodeClaim
+from dovetail.model.own.claim_memory import images_of, memory_of
 from dovetail.model.own.gates import Answer
 from dovetail.model.own.policies import Policy
 from dovetail.model.own.rollout_approvals import Approval
 from dovetail.model.own.rollouts import Intent, Rollout, RolloutPlan, RolloutStep
-from dovetail.model.own.stable_images import images_of, pin_of
 from dovetail.model.snapshot import Snapshot
 from dovetail.rules.beginnings import hold_of, said_in
 from dovetail.rules.rollout.hold import why_not_made
@@ -28,7 +28,7 @@ from dovetail.rules.rollout.wanted import wanted_rollouts
 from dovetail.rules.said import Cause, rollouts_of
 from tests.disruption.changing_pool import CANARY, REMEMBERED, ChangingPool, Decided
 from worlds.kept_rollouts import kept
-from worlds.made_claims import made_by
+from worlds.made_claims import launched_by, made_by
 
 SETTINGS: Final = DisruptionSettings()
 QUARTER: Final = RolloutStep(name="quarter", to="25%", soak=600)
@@ -140,12 +140,12 @@ class Play(ChangingPool):
         for name in [name for name, pair in self.pairs.items() if names.OWNER in pair.claim.annotations]:
             plan = self.pairs[name].claim.annotations[names.OWNER].rpartition("/")[2]
             if plan not in self.new_of and self.chosen.random() < 0.6:
-                pins = next((each.pins("drifted") for each in self.rollouts.values()), {})
+                pin = next((each.pin("drifted") for each in self.rollouts.values()), None)
                 about = rollouts_of(self.rollouts, self.pool.name)
                 if why_not_made((self.policy,), about, self.pool.name, self.seen_by[plan]):
                     self.call_off(plan)
                     continue
-                self.new_of[plan] = self.join(self.template_of[plan], "", **made_by(plan), **pins)
+                self.new_of[plan] = self.join(self.template_of[plan], "", **launched_by(pin, **made_by(plan)))
 
     def launch(self) -> None:
         """Its instance, with what its NodeClass makes at that moment."""
@@ -166,7 +166,7 @@ class Play(ChangingPool):
 
     def is_other_target(self, claim: NodeClaim) -> bool:
         """What the step that launches asks before it does."""
-        return pin_of(claim.annotations).target not in ("", self.makes)
+        return memory_of(claim.annotations).roll_out.target not in ("", self.makes)
 
     def finish(self) -> None:
         """The replacement is ready: the old node goes."""

@@ -13,9 +13,9 @@ from dovetail.disruption.settings import DisruptionSettings
 from dovetail.messages.plans import DisruptionPlan
 from dovetail.model import names
 from dovetail.model.own.breaker_rules import BREAKER, BreakerRule
+from dovetail.model.own.claim_memory import Pin, with_memory
 from dovetail.model.own.policies import Policy
 from dovetail.model.own.rollouts import Rollout, RolloutState, RolloutStatus, RolloutStep
-from dovetail.model.own.stable_images import Pin, pinned
 from dovetail.model.pools import NodePool
 from dovetail.model.reasons.disruption_reasons import WhyNot
 from dovetail.model.snapshot import Snapshot
@@ -54,7 +54,7 @@ def a_replacement(
     claim = replace(
         pair.claim,
         created=initialized - 60,
-        annotations={names.REPLACEMENT_FOR: reason} if reason else {},
+        annotations=with_memory({}, replacement_for=reason),
         conditions=(*conditions, condition(names.INITIALIZED_CONDITION, changed=initialized)),
     )
     return replace(pair, claim=claim)
@@ -145,8 +145,10 @@ def test_a_failure_of_an_image_that_a_roll_out_has_left_is_no_evidence_against_t
 ) -> None:
     """Three that come to nothing at once would take the next image back before a node has it."""
     failed = [a_replacement(f"r{n}", NOW - 400, ready="Unknown", since=NOW - 100) for n in range(3)]
-    aim = pinned(Pin(target="image-2"))
-    made = [replace(p, claim=replace(p.claim, annotations={**p.claim.annotations, **aim})) for p in failed]
+    aim = Pin(target="image-2")
+    made = [
+        replace(p, claim=replace(p.claim, annotations=with_memory(p.claim.annotations, roll_out=aim))) for p in failed
+    ]
     status = RolloutStatus(step="canary", state=RolloutState.REPLACING, begun=NOW - 200, makes=makes)
     rollout = Rollout(name="r", pool=a_pool().name, steps=(RolloutStep(name="canary", to="1"),), status=status)
     found = breaker_of(looked(a_pool(), made, NOW, rollout), "Drifted")

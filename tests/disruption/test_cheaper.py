@@ -142,15 +142,15 @@ def test_a_replacement_remembers_what_its_pods_were_moved_away_from() -> None:
 
 
 def left_in(made: ProposedNode) -> Any:
-    return json.loads(dict(made.annotations)[names.MOVED_FROM])["entries"]
+    return json.loads(dict(made.annotations)[names.REMEMBERED])["entries"][0]["moved_from"]
 
 
-def _moved_before(seconds: float, kind: str = "m4/on-demand", text: str = "") -> Snapshot:
+def _moved_before(seconds: float, kind: str = "m4/on-demand", **memory: str) -> Snapshot:
     """A node that took over from an m4, which is cheaper again."""
     type_, _, capacity = kind.partition("/")
     entry = {"type": type_, "capacity": capacity, "at": format_time(NOW - seconds)}
-    memory = {names.MOVED_FROM: text or json.dumps({"v": 1, "entries": [entry]})}
-    pair: Pair = a_pair("n0", "m16", claim={"annotations": memory})
+    own = {names.REMEMBERED: json.dumps({"v": 1, "entries": [{"moved_from": [entry]}]})}
+    pair: Pair = a_pair("n0", "m16", claim={"annotations": memory or own})
     return a_world([pair], [a_pod("n0") for _ in range(4)], types=(TYPES[1], TYPES[3]))
 
 
@@ -161,16 +161,22 @@ def test_no_move_is_undone_within_a_day() -> None:
 
 def test_another_capacity_type_or_a_text_that_cannot_be_read_undoes_nothing() -> None:
     assert _command(_moved_before(60, "m4/spot")).method == "cheaper"
-    for text in (f"m4;on-demand@{NOW - 60:.0f}", '{"v":1,"entries":[{"type":"m4","capacity":"on-demand","at":1e999}]}'):
-        assert _command(_moved_before(60, text=text)).method == "cheaper"
+    entry = '{"type":"m4","capacity":"on-demand","at":1e999}'
+    for name, text in (
+        ("dovetail.sh/moved-from", f"m4;on-demand@{NOW - 60:.0f}"),
+        (names.REMEMBERED, f'{{"v":1,"entries":[{{"moved_from":[{entry}]}}]}}'),
+    ):
+        assert _command(_moved_before(60, **{name: text})).method == "cheaper"
 
 
 def test_a_move_that_0_1_0_remembered_is_not_undone_either() -> None:
-    assert _stays(_moved_before(60, text=f"x/y@1,m4/on-demand@{NOW - 60:.0f}")) == {WhyNot.NOT_CHEAPER: 1}
+    assert _stays(_moved_before(60, **{"dovetail.sh/moved-from": f"x/y@1,m4/on-demand@{NOW - 60:.0f}"})) == {
+        WhyNot.NOT_CHEAPER: 1
+    }
 
 
 def test_what_was_remembered_is_handed_on() -> None:
-    pair = a_pair("n0", "m16", claim={"annotations": {names.MOVED_FROM: f"m2/on-demand@{NOW - 60:.0f},x/y@1"}})
+    pair = a_pair("n0", "m16", claim={"annotations": {"dovetail.sh/moved-from": f"m2/on-demand@{NOW - 60:.0f},x/y@1"}})
     [made] = _command(a_world([pair], [a_pod("n0") for _ in range(4)])).replacements
 
     assert left_in(made) == [

@@ -18,6 +18,7 @@ from dovetail.lifecycle.conditions import unknown
 from dovetail.messages.plans import DisruptionPlan
 from dovetail.model import names
 from dovetail.model.nodes import Condition, NodeClaim
+from dovetail.model.own.claim_memory import BACK, STABLE, Pin, images_of, memory_of, with_memory
 from dovetail.model.own.health import HealthRule
 from dovetail.model.own.policies import Policy
 from dovetail.model.own.rollouts import (
@@ -28,21 +29,15 @@ from dovetail.model.own.rollouts import (
     Rollout,
     RolloutState,
     RolloutStatus,
-    pins_of,
+    pin_of,
 )
 from dovetail.model.own.stable_images import (
-    BACK,
     NO_IMAGE,
     OTHER_CHANGE,
-    STABLE,
     TARGET_AGAIN,
     TOO_OLD,
-    Pin,
     StableImage,
     StableImages,
-    images_of,
-    pin_of,
-    pinned,
 )
 from dovetail.model.pools import Budget
 from dovetail.model.snapshot import Snapshot
@@ -54,7 +49,7 @@ from dovetail.rules.said import Cause
 from tests.disruption.test_rollouts import FAILS, KNOWN, POOL, SEEN, a_rollout, a_status
 from worlds.disruption import HOUR, NOW, a_pair, a_pod, a_world, condition
 from worlds.kept_rollouts import kept
-from worlds.made_claims import made_by
+from worlds.made_claims import launched_by, made_by
 from worlds.time_rules import with_rules
 
 SETTINGS: Final = DisruptionSettings()
@@ -101,7 +96,7 @@ def test_ten_of_forty_are_back_after_two_waves_at_most(budget: str, waves: list[
         found.append(len(leaving))
         claims = {**world.claims}
         for node in leaving:
-            back = pinned(Pin(how=BACK, images=(StableImage(id="image-1", types=("m5.large",)),)))
+            back = with_memory({}, roll_out=Pin(how=BACK, images=(StableImage(id="image-1", types=("m5.large",)),)))
             claim = claims[f"claim-{node}"]
             claims[claim.name] = replace(claim, annotations=back, conditions=(*claim.conditions, IMAGE_DRIFT))
         world = with_rules(replace(world, claims=claims), rollout)
@@ -141,7 +136,8 @@ def test_another_roll_out_of_the_pool_does_not_hold_the_way_back_unless_a_person
     """Its step and its gates are about nodes that come to the target, and there the nodes are that must leave."""
     other = replace(other, name="another", uid="another")
     assert taken(a_cluster(4, 3, going_back(), other)) == ["new2", "new1", "new0"]
-    assert pin_of(pins_of((other, going_back()), "drifted")).how == BACK
+    pin = pin_of((other, going_back()), "drifted")
+    assert pin is not None and pin.how == BACK
     for stopped in (replace(other, intent=Intent.ABORT), replace(other, fault="spec.steps: none")):
         assert taken(a_cluster(4, 3, going_back(), stopped)) == []
 
@@ -199,7 +195,7 @@ def test_where_the_target_is_an_image_of_before_again_nothing_is_taken_back_and_
     said = f"its nodes stay, because {TARGET_AGAIN}"
     assert rollout.words == f"Failed: a person asked for it; {said}"
     assert [each.result for each in rollout.status.history] == ["Failed"]
-    assert rollout.pins("provisioned") == {}
+    assert rollout.pin("provisioned") is None
 
     world = with_rules(a_world(pairs, [], [POOL]), rollout)
     other = rollout_status(replace(rollout, intent=Intent.RUN), world, NOW, "x/image-3")
@@ -213,7 +209,7 @@ def test_what_was_launched_with_an_older_image_stays_and_what_got_the_targets_fo
     world = a_cluster(1, 3, going_back())
     marks = {"claim-new0": STABLE, "claim-new1": "gone"}
     claims = {
-        name: replace(claim, annotations=pinned(Pin(how=marks[name]))) if name in marks else claim
+        name: replace(claim, annotations=with_memory({}, roll_out=Pin(how=marks[name]))) if name in marks else claim
         for name, claim in world.claims.items()
     }
     world = replace(world, claims=claims)
@@ -226,7 +222,7 @@ def test_what_was_launched_with_an_older_image_stays_and_what_got_the_targets_fo
 
 
 def test_a_node_of_an_older_image_proves_nothing_and_is_no_other_target() -> None:
-    late = {"created": NOW + 5, "annotations": pinned(Pin(how=STABLE))}
+    late = {"created": NOW + 5, "annotations": with_memory({}, roll_out=Pin(how=STABLE))}
     judged, unjudged = a_pair("s1", also=(IMAGE_DRIFT,), claim=late), a_pair("s2", claim=late)
     found = nodes_of(a_world([judged, unjudged], [], [POOL]), POOL)
 
@@ -373,9 +369,9 @@ def test_a_node_that_has_an_image_of_before_is_never_taken_back() -> None:
     ],
 )
 def test_which_launches_take_the_images_of_before(rollout: Rollout, reason: str, how: str) -> None:
-    pins = rollout.pins(reason)
+    pins = launched_by(rollout.pin(reason))
 
-    assert pin_of(pins).how == how
+    assert memory_of(pins).roll_out.how == how
     assert images_of(pins) == (KNOWN.images if how else ())
 
 
@@ -390,7 +386,7 @@ def test_the_images_of_before_are_those_of_nodes_that_differ_in_nothing_else() -
     )
     assert found.images == (StableImage(id="b", types=("m8",)), StableImage(id="a", types=("m4", "m8")))
     assert (found.why_not, found.since) == ("", NOW)
-    assert images_of(found.pinned(STABLE)) == found.images
+    assert images_of(with_memory({}, roll_out=Pin(how=STABLE, images=found.images))) == found.images
 
     assert found.seen([], NOW + 60, 60) == found  # the nodes are gone, the images are known
     assert found.seen([a_claim("late", "c", created=NOW)], NOW, 60) == found  # of a target that came between
@@ -465,7 +461,7 @@ def a_way_back(*at: tuple[int, str], until: int) -> list[tuple[int, str, str]]:
     from which minute on a launch of it is refused, is not tried, has brought one node back, or its class is not
     ready."""
     rollout, found = kept(going_back()), list[tuple[int, str, str]]()
-    marked = {**made_by("p"), **rollout.pins("drifted")}
+    marked = launched_by(rollout.pin("drifted"), **made_by("p"))
     there, what, back = dict(at), "", 0
     for minute in range(until + 1):
         now, what = NOW + 60 * minute, there.get(minute, what)

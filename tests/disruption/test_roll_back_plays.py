@@ -18,14 +18,14 @@ from dovetail.disruption.rounds import never
 from dovetail.disruption.settings import DisruptionSettings
 from dovetail.messages.plans import DisruptionPlan
 from dovetail.model import names
+from dovetail.model.own.claim_memory import images_of
 from dovetail.model.own.rollouts import Rollout, RolloutState, RolloutStep
-from dovetail.model.own.stable_images import images_of
 from dovetail.model.pods import Pod
 from dovetail.model.snapshot import Snapshot
 from dovetail.rules.beginnings import hold_of, said_in
 from dovetail.rules.said import Cause
 from worlds.disruption import NOW, Pair, a_pair, a_pod, a_pool, a_world, condition
-from worlds.made_claims import made_by
+from worlds.made_claims import launched_by, made_by
 from worlds.time_rules import with_rules
 
 OLD, NEW = "image-1", "image-2"
@@ -118,9 +118,9 @@ class Play:
             self.new_of[name] = self.launched("drifted", **made_by(plan))
 
     def launched(self, reason: str, **annotations: str) -> str:
-        pins = self.rollout.pins(reason) if self.rollout is not None else {}
-        older = images_of(pins)
-        return self.join(older[0].id if older else NEW, **annotations, **pins)
+        marks = launched_by(self.rollout.pin(reason) if self.rollout is not None else None, **annotations)
+        older = images_of(marks)
+        return self.join(older[0].id if older else NEW, **marks)
 
     def finish(self) -> None:
         """The replacement is up: pods move, the old node goes."""

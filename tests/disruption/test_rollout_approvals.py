@@ -9,6 +9,7 @@ from dovetail.activities.upkeep.time_rules import rollout_status
 from dovetail.adapters.kubernetes_json.parsing.rollouts import parse_rollout
 from dovetail.adapters.kubernetes_json.rendering.policies import render_rollout
 from dovetail.model import names
+from dovetail.model.own.claim_memory import Pin, images_of, with_memory
 from dovetail.model.own.rollout_approvals import Answered, Approval, Awaits
 from dovetail.model.own.rollouts import (
     BEGUN,
@@ -21,12 +22,12 @@ from dovetail.model.own.rollouts import (
     RolloutStatus,
     RolloutStrategy,
 )
-from dovetail.model.own.stable_images import Pin, images_of, pinned
 from dovetail.rules.rollout.approvals import digest_of
 from dovetail.rules.rollout.moves import looks_again, next_move
 from tests.disruption.test_rollouts import FAILS, LINES, MOVES, PASSES, POOL, SEEN, STEPS, a_status, at, letter
 from worlds.disruption import HOUR, NOW, a_pair, a_world, condition
 from worlds.kept_rollouts import kept, whole, without_none
+from worlds.made_claims import launched_by
 from worlds.time_rules import with_rules
 
 ASKING: Final = (replace(STEPS[0], approve=HOUR), replace(STEPS[1], approve=HOUR), STEPS[2])
@@ -252,7 +253,7 @@ def test_that_the_last_node_of_before_leaves_answers_nothing() -> None:
     new = a_pair("new", claim={"created": NOW + 60, "image_id": "image-2"})
     leaving = replace(second, claim=replace(second.claim, deleting_since=NOW + 700.0))
     stable = a_pair("stable", also=(drifted,), claim={"created": NOW + 800, "image_id": "image-1"})
-    stable = replace(stable, claim=replace(stable.claim, annotations=pinned(Pin(how="stable"))))
+    stable = replace(stable, claim=replace(stable.claim, annotations=with_memory({}, roll_out=Pin(how="stable"))))
 
     for at_soaked in (leaving, second):
         rollout = a_rollout(RolloutStatus())
@@ -277,4 +278,4 @@ def test_in_a_pool_without_nodes_no_step_passes_and_launches_take_the_image_of_b
         rollout = kept(replace(rollout, status=rollout_status(rollout, world, now)))
 
     assert (rollout.status.step, rollout.status.state) == ("canary", RolloutState.REPLACING)
-    assert [each.words for each in images_of(rollout.pins("provisioned"))] == ["image-1=m8"]
+    assert [each.words for each in images_of(launched_by(rollout.pin("provisioned")))] == ["image-1=m8"]

@@ -7,9 +7,9 @@ from typing import Final
 import pytest
 
 from dovetail.model import names, pools
+from dovetail.model.own.claim_memory import Pin, with_memory
 from dovetail.model.own.rollout_approvals import Answered
 from dovetail.model.own.rollouts import REFUSED, PoolNodes, Rollout, RolloutFailure, RolloutState, is_of_target
-from dovetail.model.own.stable_images import Pin, pinned
 from dovetail.rules.rollout.moves import next_move
 from tests.disruption.test_rollout_approvals import ASKED, NODES, a_rollout, approved
 from tests.disruption.test_rollouts import KNOWN, a_status
@@ -68,7 +68,9 @@ def test_an_approval_of_what_a_worker_with_other_hashes_has_asked_is_accepted() 
 def test_a_replacement_counts_for_the_target_that_it_was_made_for_whatever_version_hashes_it(
     aim: str, counts: bool
 ) -> None:
-    claim = a_pair("n", claim={"annotations": {names.NODE_POOL_HASH: "4444", **pinned(Pin(target="3a3a"))}}).claim
+    claim = a_pair(
+        "n", claim={"annotations": {names.NODE_POOL_HASH: "4444", **with_memory({}, roll_out=Pin(target="3a3a"))}}
+    ).claim
     pool = replace(ANEW, annotations={names.NODE_POOL_HASH: "4444"})
 
     assert is_of_target(claim, pool, [standing(RolloutState.REPLACING, makes=aim)]) is counts

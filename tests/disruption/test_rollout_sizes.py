@@ -35,6 +35,7 @@ from dovetail.rules.rollout.moves import CONFIRMED, UNHEALED, next_move
 from dovetail.rules.rollout.nodes import nodes_of
 from worlds.disruption import NOW, a_pair, a_pod, a_pool, a_world
 from worlds.kept_rollouts import whole
+from worlds.made_claims import launched_by
 from worlds.time_rules import with_rules
 
 # Bytes as they are sent and kept, by the number of steps and images, and of gates that ask.
@@ -150,8 +151,8 @@ def test_what_a_roll_out_leaves_means_nothing_to_karpenter() -> None:
     no hash differs by them, so that what Karpenter replaces is what has drifted anyway."""
     rollout, world = at_its_largest()
     states = [replace(rollout, status=replace(rollout.status, state=state)) for state in RolloutState]
-    left = {key for each in states for reason in ("drifted", "provisioned") for key in each.pins(reason)}
-    assert left == {names.ROLL_OUT}
+    left = {key for each in states for why in ("drifted", "provisioned") for key in launched_by(each.pin(why))}
+    assert left == {names.REMEMBERED}
     assert all(key.startswith("dovetail.sh/") for key in left)
 
     hashed = {names.NODE_POOL_HASH: "2", names.NODE_POOL_HASH_VERSION: NODE_POOL_HASH_ALGORITHM}

@@ -12,9 +12,9 @@ from dovetail.lifecycle.repair import find_repairs
 from dovetail.model import names
 from dovetail.model.nodes import Condition, Node, NodeClaim, RepairPolicy
 from dovetail.model.objects.pod_index import NO_PODS
+from dovetail.model.own.claim_memory import with_memory
 from dovetail.model.scheduling.taints import Taint
 from dovetail.model.snapshot import Snapshot
-from dovetail.model.values.time import format_time
 from dovetail.placement.facts.cluster_nodes import cluster_nodes
 from tests.lifecycle.test_gated import MINUTE, NOW, a_pair, a_snapshot
 
@@ -96,8 +96,8 @@ def test_a_condition_is_no_older_than_its_node_nor_than_the_end_of_its_reboot() 
 def test_the_third_reboot_within_a_day_is_a_replacement(hours: tuple[float, ...], expected: str) -> None:
     now = 100_000.0
     claim, node = a_pair(1, replace(faulty(0), changed=now - 3600))
-    moments = " ".join(format_time(now - hour * 3600) for hour in hours)
-    written = replace(claim, annotations={names.REBOOTS: moments})
+    moments = tuple(now - hour * 3600 for hour in hours)
+    written = replace(claim, annotations=with_memory({}, reboots=moments))
 
     assert fate(fault_of(node, written, REBOOTING_POLICIES, now)) == expected
 

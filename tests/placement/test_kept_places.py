@@ -7,6 +7,7 @@ import pytest
 
 from dovetail.model import names
 from dovetail.model.nodes import Node, NodeClaim
+from dovetail.model.own.claim_memory import memory_of, with_memory
 from dovetail.model.places.kept_places import kept_by, needs_a_node
 from dovetail.model.pods import Pod
 from dovetail.model.snapshot import Snapshot
@@ -28,7 +29,7 @@ def kept(name: str, **fields: Any) -> Pod:
 def joining(*pods: Pod, keeps: bool = True, **fields: Any) -> tuple[Node, NodeClaim]:
     """The node n1, which is not initialised, and the claim that was made for these pods."""
     node, claim = a_joined("n1", *pods, ready_for=-1.0, room=ROOM)
-    marks = {names.KEEP_PLACES: "true"} if keeps else {}
+    marks = with_memory({}, keeps_places=keeps)
     return node, replace(claim, annotations={**claim.annotations, **marks}, **fields)
 
 
@@ -45,6 +46,16 @@ def test_a_pod_that_we_nominated_gets_no_second_node_and_keeps_its_room() -> Non
     assert groups(placement) == [["large"]]
     assert {name: [p.name for p in pods] for name, pods in placement.existing.items()} == {"n1": ["web"]}
     assert pending_uids(snapshot) == {pod.uid, large.uid}
+
+
+@pytest.mark.parametrize("before", ["dovetail.sh/keep-places", ""])
+def test_a_place_that_0_1_0_keeps_is_kept_also_once_more_is_remembered_of_its_claim(before: str) -> None:
+    pod = kept("web")
+    node, claim = joining(pod, keeps=False)
+    marked = replace(claim, annotations={**claim.annotations, **({before: "true"} if before else {})})
+    later = replace(marked, annotations=with_memory(marked.annotations, replacement_for="Drifted"))
+
+    assert [kept_by(pod, world([pod], (node, each))) is not None for each in (marked, later)] == [bool(before)] * 2
 
 
 @pytest.mark.parametrize("why", ["another's claim", "no mark", "no such node"])
@@ -74,7 +85,7 @@ def test_a_nomination_that_stands_has_not_been_tried_and_is_waited_for(
     """The kube-scheduler pauses for up to ten seconds, and each try in vain takes the nomination away."""
     pod = kept("web") if stands else a_pod("web")
     node, claim = a_joined("n1", pod, ready_for=seconds, room=TINY)
-    claim = replace(claim, annotations={**claim.annotations, names.KEEP_PLACES: "true"})
+    claim = replace(claim, annotations=with_memory(claim.annotations, keeps_places=True))
 
     assert len(placed(world([pod], (node, claim))).new) == nodes
 
@@ -120,4 +131,4 @@ def test_claims_of_pools_under_the_policy_keep_places(
     plan, _ = plan_provisioning(snapshot, PlacementSettings(cost=cost), lambda: False)
 
     [node] = plan.proposed
-    assert (dict(node.annotations).get(names.KEEP_PLACES) == "true") == marked
+    assert memory_of(dict(node.annotations)).keeps_places == marked

@@ -8,6 +8,7 @@ import pytest
 
 from dovetail.model import names
 from dovetail.model.nodes import Condition, Node, NodeClaim
+from dovetail.model.own.claim_memory import memory_of, with_memory
 from dovetail.model.pods import Owner, Pod
 from dovetail.model.pools import NodePool
 from dovetail.model.snapshot import Snapshot
@@ -393,13 +394,13 @@ def tried(pool: NodePool, *claims: NodeClaim) -> tuple[int, str]:
     """How many nodes a plan proposes for ten pods that need ten, and what the first pod is told."""
     pods = [a_pod(f"p{i}", cpu="15") for i in range(10)]
     plan, placement = plan_provisioning(with_claims(pods, *claims, pools=[pool]), PlacementSettings(), lambda: False)
-    assert all((names.ASKS_AGAIN, "true") in node.annotations for node in plan.proposed)
+    assert all(memory_of(dict(node.annotations)).asks_again for node in plan.proposed)
     return len(plan.proposed), placement.refused[0].pools[0].conflict if placement.refused else ""
 
 
 def a_trial(**changes: Any) -> NodeClaim:
     claim = replace(a_claim("trial", **changes), labels={names.NODE_POOL: "default"}, created=NOW - 900)
-    return replace(claim, annotations={**claim.annotations, names.ASKS_AGAIN: "true"})
+    return replace(claim, annotations=with_memory(claim.annotations, asks_again=True))
 
 
 def test_a_stopped_pool_tries_one_node_again_by_itself_and_later_after_each_in_vain() -> None:
@@ -424,7 +425,7 @@ def test_a_stop_that_a_person_wrote_is_never_tried() -> None:
 def test_a_node_that_was_tried_and_runs_pods_ends_the_stop() -> None:
     pod = a_bound_pod("p", "trial")
     node, claim = a_joined("trial", pod, ready_for=60.0)
-    asking = replace(claim, created=NOW - 100, annotations={**claim.annotations, names.ASKS_AGAIN: "true"})
+    asking = replace(claim, created=NOW - 100, annotations=with_memory(claim.annotations, asks_again=True))
 
     assert pools_to_resume(a_snapshot([pod], nodes=[(node, asking)], pools=[a_stopped_pool(500.0)])) == ("default",)
     assert pools_to_resume(a_snapshot([], nodes=[(node, asking)], pools=[a_stopped_pool(500.0)])) == ()

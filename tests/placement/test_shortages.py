@@ -8,6 +8,7 @@ from acceptance.karpenter import KARPENTER_PLACEMENT
 from dovetail.messages.plans import ProvisioningPlan
 from dovetail.model import names
 from dovetail.model.nodes import NodeClaim
+from dovetail.model.own.claim_memory import with_memory
 from dovetail.model.pods import Pod
 from dovetail.model.pools import InstanceType
 from dovetail.model.snapshot import Snapshot
@@ -15,7 +16,7 @@ from dovetail.placement.provisioning_plan import plan_provisioning
 from dovetail.placement.settings import DOVETAIL, PlacementSettings, Profile
 from tests.placement.builders import a_node, a_pod, a_shape, a_snapshot, a_type
 
-MARK = (names.ASKS_AGAIN, "true")
+((MARK, ASKS),) = with_memory({}, asks_again=True).items()
 
 
 def short(each: InstanceType, *, may_be_asked: bool) -> InstanceType:
@@ -40,7 +41,7 @@ def test_one_claim_alone_asks_again_where_pods_have_nowhere_else_to_go() -> None
     plan = plan_of(a_world(SMALL, short(LARGE, may_be_asked=True)))
 
     [asking] = plan.proposed
-    assert MARK in asking.annotations
+    assert (MARK, ASKS) in asking.annotations
     assert len(asking.pods) == 1
     assert sum(refusal.count for refusal in plan.refusals) == 2
 
@@ -53,11 +54,11 @@ def test_pods_that_have_another_place_do_not_ask() -> None:
     plan = plan_of(a_world(short(LARGE, may_be_asked=True), a_type("larger", "8", 2.0)))
 
     assert plan.proposed
-    assert all(MARK not in node.annotations for node in plan.proposed)
+    assert all(MARK not in dict(node.annotations) for node in plan.proposed)
 
 
 def test_while_one_claim_asks_no_other_does() -> None:
-    launched = replace(a_node("n")[1], annotations=dict([MARK]))
+    launched = replace(a_node("n")[1], annotations={MARK: ASKS})
     asks = replace(launched, provider_id="")
     world = [SMALL, short(LARGE, may_be_asked=True)]
 

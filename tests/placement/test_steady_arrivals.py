@@ -12,6 +12,7 @@ from acceptance.placement_worlds import settings_of, snapshot_of
 from acceptance.vectors.kind_placement import answer_of
 from dovetail.model import names
 from dovetail.model.nodes import Node, NodeClaim
+from dovetail.model.own.claim_memory import LeftKind, with_memory
 from dovetail.model.places.placements import Placement
 from dovetail.model.pods import HostPort, Owner
 from dovetail.model.values.json import Json
@@ -57,7 +58,7 @@ def test_a_node_has_room_for_what_comes_next_where_nodes_were_launched_again_and
     [
         _full(100.0, 1000.0, 2000.0),
         _full(100.0, 100.0, 100.0),
-        _full(100.0, 300.0, 500.0, marks={names.MOVED_FROM: "m5.large/spot@1"}),
+        _full(100.0, 300.0, 500.0, marks=with_memory({}, moved_from=(LeftKind("m5.large", "spot", 1.0),))),
     ],
     ids=["one launch lately", "one moment", "launched by consolidation"],
 )

@@ -13,8 +13,8 @@ from dovetail.activities.upkeep.cancels import CancelUpkeep
 from dovetail.activities.upkeep.claims import ClaimUpkeep
 from dovetail.activities.upkeep.keep_up import KeepUp
 from dovetail.background.supervised import stop
-from dovetail.disruption.nodes.resting import CalledOff
 from dovetail.model import names
+from dovetail.model.own.claim_memory import CalledOff, memory_of
 from dovetail.model.pools import Catalogue, NodePool
 from dovetail.model.snapshot import Snapshot
 from dovetail.model.values.json import Json
@@ -115,13 +115,13 @@ async def test_a_disruption_is_called_off_although_the_drift_of_no_claim_can_be_
 
     def answered() -> Json | None:
         written = [body for method, path, _, body, _ in server.asked if (method, path) == ("PATCH", ITS_PATH)]
-        return next((body for body in written if names.CALLED_OFF in body["metadata"].get("annotations", {})), None)
+        return next((body for body in written if names.REMEMBERED in body["metadata"].get("annotations", {})), None)
 
     change = await until(answered, words="the order is answered")
     await stop(keeping)
 
     said = change["metadata"]["annotations"]
-    assert (said[names.CANCEL], said[names.CALLED_OFF]) == (None, CalledOff(why="not now", by="alice").text)
+    assert (said[names.CANCEL], memory_of(said).called_off) == (None, CalledOff(why="not now", by="alice"))
 
 
 async def test_once_the_cloud_answers_again_so_does_the_next_question(

@@ -31,11 +31,11 @@ from dovetail.activities.termination.mover import NoMoves
 from dovetail.activities.termination.owner_turns import OwnerTurns
 from dovetail.activities.termination.unused_launches import UnusedLaunches
 from dovetail.activities.upkeep.questions import MetricQuestions
-from dovetail.disruption.nodes.resting import CalledOff
 from dovetail.messages.plans import DisruptionPlan, Target
 from dovetail.messages.subjects import ClaimRef
 from dovetail.messages.workflow_ids import claim_owner_id
 from dovetail.model.nodes import NodeClaim, NodeClassRef
+from dovetail.model.own.claim_memory import CalledOff
 from dovetail.notices.notice import Notice
 from dovetail.ports.clock import SameClock
 from dovetail.ports.cloud import NodeClassState

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Literal, Protocol
 
 from dovetail.disruption.choose import Choice
-from dovetail.disruption.nodes.resting import CalledOff
 from dovetail.messages.plans import DisruptionPlan, ProvisioningPlan, Target
+from dovetail.model.own.claim_memory import CalledOff
 from dovetail.model.snapshot import Snapshot
 from dovetail.telemetry.metrics.karpenters.provisioning import Decisions
 from dovetail.telemetry.metrics.ours.faults import Faults

@@ -11,11 +11,12 @@ from dovetail.activities.shared.looks.shared_reads import Reads
 from dovetail.model import names
 from dovetail.model.nodes import NodeClaim
 from dovetail.model.objects.workloads import Namespace
+from dovetail.model.own.claim_memory import Pin
 from dovetail.model.own.health import Readiness
 from dovetail.model.own.pauses import Pause
 from dovetail.model.own.policies import Policy, TimeRules, policies_of
 from dovetail.model.own.rollout_places import RolloutBasis
-from dovetail.model.own.rollouts import pins_of
+from dovetail.model.own.rollouts import pin_of
 from dovetail.model.pools import NodePool
 from dovetail.model.snapshot import Snapshot
 from dovetail.ports.failures import Failure
@@ -48,16 +49,16 @@ class LivePauses:
             rules = TimeRules()
         return self._of_all(await self.namespaces.read(names.SYSTEM_NAMESPACE), rules)
 
-    async def pins(self, pools: Iterable[str], reason: str) -> dict[str, dict[str, str]]:
-        """The annotations by which claims of these pools take images of before a change, or no other target. Where
-        roll-outs cannot be read, launches use what their NodeClass makes, and drift waits."""
+    async def pins(self, pools: Iterable[str], reason: str) -> dict[str, Pin | None]:
+        """How claims of these pools take images of before a change, or no other target. Where roll-outs cannot be read,
+        launches use what their NodeClass makes, and drift waits."""
         try:
             rules = await self._rules()
         except Failure:
             if reason == _DRIFTED:
                 raise
             return {}
-        return {pool: pins_of(rollouts_of(rules.rollouts, pool), reason) for pool in pools}
+        return {pool: pin_of(rollouts_of(rules.rollouts, pool), reason) for pool in pools}
 
     async def other_targets(self, pools: Mapping[str, NodePool | None], basis: RolloutBasis) -> dict[str, str]:
         """By pool, why a roll-out does not make the replacement that was decided on when its steps stood like this."""

@@ -96,21 +96,23 @@ WRITTEN_BY_PEOPLE: Final = (
 )
 
 NOTES_OF_DOVETAIL: Final = (
-    Word(names.REBOOT_ISSUED, "NodeClaim", "when the cloud took the reboot of its instance, until the node is back"),
-    Word(
-        names.REBOOTS,
-        "NodeClaim",
-        "when its instance was rebooted for a repair within the last day; the third is a replacement",
-    ),
     Word(names.OWNER, "NodeClaim", "the workflow that disrupts it; taken off when the disruption is called off"),
     Word(names.PLAN, "NodeClaim", "the plan that it was made by"),
-    Word(names.PLANNED_PODS, "NodeClaim", "the pods that it was made for, so that they get no second node"),
-    Word(names.KEEP_PLACES, "NodeClaim", '`"true"`: its pods are nominated for its node ([cost](../cost.md))'),
     Word(
-        names.ASKS_AGAIN,
+        names.REMEMBERED,
         "NodeClaim",
-        '`"true"`: its pods have nowhere else to go, and it asks for what was short a while ago',
+        "memory of one entry, of which each part is there only if it says something: `replacement_for`, the reason of "
+        "the disruption that it was made for; `keeps_places`: its pods are nominated for its node "
+        "([cost](../cost.md)); `asks_again`: its pods have nowhere else to go, and it asks for what was short a while "
+        "ago; `moved_from`: which types its pods were moved away from to save money, and when: no such move is undone "
+        "in a day; `roll_out`: what a roll-out wants of its launch: an image of before a change (`stable` or `back`; "
+        "`gone`: it was no more), with instance types that ran it, or what its NodeClass makes, and no other target; "
+        "`on_demand_since`: since when its instance is no longer covered by its reservation; `called_off`, with "
+        f"`{names.REST}`: why the disruption was called off, and by whom; `reboots`: when its instance was rebooted "
+        "for a repair within the last day, of which the third is a replacement; `reboot_issued`: when the cloud took "
+        "the reboot, until the node is back",
     ),
+    Word(names.PLANNED_PODS, "NodeClaim", "the pods that it was made for, so that they get no second node"),
     Word(names.PLANNED_BUFFERS, "NodeClaim", "the buffers that it was made for, with how many of their pods"),
     Word(
         names.LAUNCH_REQUEST,
@@ -118,7 +120,6 @@ NOTES_OF_DOVETAIL: Final = (
         "what was asked of the cloud, so that a retry asks the same and launches nothing twice",
     ),
     Word(names.REST, "NodeClaim", "until when the node is left alone after a disruption that was called off or failed"),
-    Word(names.CALLED_OFF, "NodeClaim", "memory, with it: why the disruption was called off, and by whom"),
     Word(names.INTERRUPTED, "NodeClaim", "when the cloud announced that it will take the instance"),
     Word(
         names.PODS_DEADLINE,
@@ -139,18 +140,11 @@ NOTES_OF_DOVETAIL: Final = (
     ),
     Word(names.LAUNCHES_RESUMED, "NodePool", "since when launches count again"),
     Word(
-        names.MOVED_FROM,
-        "NodeClaim",
-        "memory: which types its pods were moved away from to save money, and when: no such move is undone in a day",
-    ),
-    Word(
         names.BREAKER,
         "NodePool",
         "memory: replacements that were not ready in time or did not stay so, and what is held for them "
         "([decision 226](../decisions/0226-failed-replacements.md))",
     ),
-    Word(names.REPLACEMENT_FOR, "NodeClaim", "the reason of the disruption that it was made for"),
-    Word(names.ON_DEMAND_SINCE, "NodeClaim", "since when its instance is no longer covered by its reservation"),
     Word(
         names.BEGUN,
         "NodePool",
@@ -175,12 +169,6 @@ NOTES_OF_DOVETAIL: Final = (
         "Deployment",
         "memory: the move that is under way (the node's UID, what the template said before, the generation, since "
         "when), or that the last one was taken back (the generation, when)",
-    ),
-    Word(
-        names.ROLL_OUT,
-        "NodeClaim",
-        "memory: what a roll-out wants of its launch: an image of before a change (`stable` or `back`; `gone`: it was "
-        "no more), with instance types that ran it, or what its NodeClass makes, and no other target",
     ),
     Word(names.UNUSED_LAUNCHES, "NodePool", "memory: the launches of the last hour that came to nothing"),
 )

@@ -9,8 +9,8 @@ from dovetail.answers.record.entries import Entry
 from dovetail.answers.record.prices import PricedSize, Prices
 from dovetail.model import names
 from dovetail.model.nodes import NodeClaim
+from dovetail.model.own.claim_memory import memory_of
 from dovetail.model.snapshot import Snapshot
-from dovetail.model.values.time import time_or_none
 
 HOUR: Final = 3600.0
 DAY: Final = 86400.0
@@ -74,7 +74,7 @@ def standing_of(entries: Iterable[Entry], snapshot: Snapshot) -> dict[str, NodeC
 
 def on_demand_since(claim: NodeClaim) -> float | None:
     """When its reservation ceased to cover the instance (AWS-147); None if that has not happened."""
-    return time_or_none(claim.annotations.get(names.ON_DEMAND_SINCE, ""))
+    return memory_of(claim.annotations).on_demand_since
 
 
 def costs_of(begins: float, paid: float | None, ends: float, rate: float) -> tuple[CostSpan, ...]:

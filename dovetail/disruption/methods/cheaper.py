@@ -26,11 +26,12 @@ from dovetail.disruption.methods.consolidation import (
 )
 from dovetail.disruption.methods.multi_node import approvals
 from dovetail.disruption.nodes.candidates import Block, Candidate
-from dovetail.disruption.nodes.past_moves import moved_from, moved_from_text
+from dovetail.disruption.nodes.past_moves import moved_from, remembered_moves
 from dovetail.disruption.plan import TOO_LARGE, is_too_large
 from dovetail.disruption.rounds import Method, RemainingAllowances, Round, ShouldStop, never, out_of_budget
 from dovetail.disruption.simulation.simulation import Replacement, Simulation
 from dovetail.model import names
+from dovetail.model.own.claim_memory import with_memory
 from dovetail.model.reasons.disruption_reasons import DisruptionReason, WhyNot
 from dovetail.model.scheduling.requirements import Requirement
 
@@ -134,7 +135,7 @@ class _Narrowing:
         self.candidates = candidates
         self.all_spot = all(c.capacity_type == names.CAPACITY_SPOT for c in candidates)
         self.before = moved_from(candidates, round_.fleet.now)
-        self.text = moved_from_text(candidates, self.before, round_.fleet.now)
+        self.moved_from = remembered_moves(candidates, self.before, round_.fleet.now)
 
     def narrowed(self, made: Replacement, limit: float) -> Replacement | Computed:
         """The types below the limit that undo no move, by the rules for spot (DIS-99, DIS-105)."""
@@ -177,7 +178,7 @@ class _Narrowing:
     def _remembering(self, made: Replacement) -> Replacement:
         if made.node is None:
             return made
-        annotations = {**made.node.annotations, names.MOVED_FROM: self.text}
+        annotations = with_memory(made.node.annotations, moved_from=self.moved_from)
         return replace(made, node=replace(made.node, annotations=annotations))
 
 

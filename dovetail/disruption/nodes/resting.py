@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Final
 from dovetail.disruption.nodes.written_requests import UNNAMED, cancel_reason, cancelled_by
 from dovetail.model import names
 from dovetail.model.nodes import NodeClaim
+from dovetail.model.own.claim_memory import CalledOff, memory_of
 from dovetail.model.reasons.disruption_reasons import DisruptionReason
 from dovetail.model.values.backoff import Backoff
 from dovetail.model.values.digits import integer
-from dovetail.model.values.memory import Memory
 from dovetail.termination.hooks import denial
 
 if TYPE_CHECKING:  # a person's order reads one claim
@@ -67,26 +67,6 @@ def read_rest(claim: NodeClaim) -> Rest:
     return Rest(until=float(moment), count=number, reason=reason, cancelled=text.endswith(_CANCELLED))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CalledOff:
-    """Why no plan may be carried out on a claim any more, and who says so; nobody if its disruption has failed."""
-
-    why: str
-    by: str
-
-    @property
-    def words(self) -> str:
-        return f"called off: {self.why} (by {self.by})" if self.by else self.why
-
-    @property
-    def text(self) -> str | None:
-        """The annotation that keeps it as long as the claim rests."""
-        return _MEMORY.text((self,))
-
-
-_MEMORY: Final = Memory(names.CALLED_OFF, CalledOff)
-
-
 def called_off(claim: NodeClaim, now: float) -> CalledOff | None:
     """None if a plan may be carried out on it: nobody has called its disruption off, and no rest applies to every
     reason, as the one that follows this does."""
@@ -98,7 +78,7 @@ def called_off(claim: NodeClaim, now: float) -> CalledOff | None:
     rest = read_rest(claim)
     if rest.until <= now or rest.reason != DisruptionReason.EMPTY:
         return None
-    return next(iter(_MEMORY.read(claim)), CalledOff(why="it rests", by=""))
+    return memory_of(claim.annotations).called_off or CalledOff(why="it rests", by="")
 
 
 def reboot_called_off(claim: NodeClaim) -> CalledOff | None:

@@ -13,11 +13,12 @@ from typing import Annotated, Final
 
 from dovetail.model import names
 from dovetail.model.nodes import Condition, NodeClaim
+from dovetail.model.own.claim_memory import BACK, STABLE, Pin, memory_of
 from dovetail.model.own.forms import NOWHERE, Key, Moment, MomentIfEver, Seconds, yes
 from dovetail.model.own.gates import AskedGate, GateResult, GateVerdict, worst
 from dovetail.model.own.rollout_approvals import Answered, Approval, Awaits
 from dovetail.model.own.rollout_places import RolloutBasis, RolloutPlace
-from dovetail.model.own.stable_images import BACK, NOTHING_KNOWN, STABLE, Pin, StableImages, pin_of, pinned
+from dovetail.model.own.stable_images import NOTHING_KNOWN, StableImages
 from dovetail.model.pools import NodePool
 from dovetail.model.values.hashing import is_other
 from dovetail.model.values.time import format_time
@@ -265,13 +266,14 @@ class Rollout(RolloutStrategy):
         state, stable = self.status.state, self.status.stable
         return (state in REFUSED or (self.launches_stable and state in BEGUN)) and not stable.why_not
 
-    def pins(self, reason: str) -> dict[str, str]:
-        """The annotations of a claim made for that reason; none if it takes the images of its NodeClass."""
+    def pin(self, reason: str) -> Pin | None:
+        """What it wants of a claim made for that reason; None if that takes what its NodeClass makes."""
+        images = self.status.stable.images
         if reason != _OWN:
-            return self.status.stable.pinned(STABLE) if self.keeps_images else {}
+            return Pin(how=STABLE, images=images) if self.keeps_images else None
         if self.status.state in REFUSED and not self.status.stable.why_not:
-            return self.status.stable.pinned(BACK)
-        return pinned(Pin(target=self.status.makes)) if self.status.makes and self._begun else {}
+            return Pin(how=BACK, images=images)
+        return Pin(target=self.status.makes) if self.status.makes and self._begun else None
 
     @property
     def verdicts(self) -> tuple[GateVerdict, ...]:
@@ -392,13 +394,13 @@ class PoolNodes:
 def is_of_target(claim: NodeClaim, pool: NodePool, rollouts: Iterable[Rollout]) -> bool:
     """Whether how a claim fares says something of what the pool is to become: it has the same template and, where a
     roll-out made it, that roll-out's target of now."""
-    target, aims = pin_of(claim.annotations).target, {each.status.makes for each in rollouts}
+    target, aims = memory_of(claim.annotations).roll_out.target, {each.status.makes for each in rollouts}
     is_aim = not target or not aims or any(not aim or not is_other(aim, target) for aim in aims)
     return is_aim and claim.annotations.get(names.NODE_POOL_HASH, "") == pool.annotations.get(names.NODE_POOL_HASH, "")
 
 
-def pins_of(rollouts: Iterable[Rollout], reason: str) -> dict[str, str]:
+def pin_of(rollouts: Iterable[Rollout], reason: str) -> Pin | None:
     """What a claim says that is made for that reason under these roll-outs of its pool. One that refuses the target is
     asked first: by another one a node that is taken back would be replaced by one at the target."""
     refusing_first = sorted(rollouts, key=lambda each: each.status.state not in REFUSED)
-    return next(filter(None, (each.pins(reason) for each in refusing_first)), {})
+    return next(filter(None, (each.pin(reason) for each in refusing_first)), None)

@@ -1,22 +1,17 @@
-"""The images that nodes of a pool ran before its latest change, and how a claim says that it is launched with one.
+"""The images that nodes of a pool ran before its latest change.
 
 Only an image can be kept: a node that differs from the target in more could not be made again. What a claim is launched
-with is written on the claim, so that the launch needs no other source.
+with is written on the claim, so that the launch needs no other source (claim_memory.py).
 """
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
 from typing import Annotated, Final
 
 from dovetail.model import names
 from dovetail.model.nodes import NodeClaim
 from dovetail.model.own.forms import Key, Moment
-from dovetail.model.values.memory import Memory
 
-STABLE: Final = "stable"  # the target if the image is gone: pods wait for the node
-BACK: Final = "back"  # never the target: the node replaces one that is at it
-GONE: Final = "gone"  # the image was gone, and it is the target
-OLD_IMAGES: Final = frozenset({STABLE, BACK})
 IMAGE_DRIFTS: Final = frozenset({"AMIDrift", "ImageDrift"})  # what clouds call it if nothing checked before it differs
 MOST_IMAGES: Final = 20
 MOST_TYPES: Final = 5  # of each image: they only say which image of the target it stands for
@@ -74,41 +69,8 @@ class StableImages:
             why_not = TARGET_AGAIN
         return replace(self, images=tuple(kept[:MOST_IMAGES]), why_not=why_not)
 
-    def pinned(self, how: str) -> dict[str, str]:
-        """The annotations of a claim that is launched with them."""
-        return pinned(Pin(how=how, images=self.images))
-
 
 NOTHING_KNOWN: Final = StableImages()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Pin:
-    """What a roll-out wants of the launch of a claim: which images it takes, and `target`, what its NodeClass makes for
-    which a step was permitted; no other is launched."""
-
-    how: str = ""
-    images: tuple[StableImage, ...] = ()
-    target: str = ""
-
-
-_PINS: Final = Memory(names.ROLL_OUT, Pin)
-
-
-def pinned(pin: Pin) -> dict[str, str]:
-    """The annotations that say it."""
-    return {names.ROLL_OUT: _PINS.text((pin,)) or ""}
-
-
-def pin_of(annotations: Mapping[str, str]) -> Pin:
-    """What a claim says of it."""
-    return next(iter(_PINS.of_text(annotations.get(names.ROLL_OUT, ""))), Pin())
-
-
-def images_of(annotations: Mapping[str, str]) -> tuple[StableImage, ...]:
-    """The images that a claim is launched with; none if it takes those of its NodeClass."""
-    pin = pin_of(annotations)
-    return pin.images if pin.how in OLD_IMAGES else ()
 
 
 def _differs_by_image(claim: NodeClaim) -> bool:

@@ -8,6 +8,7 @@ made for a pod, so that the pod counts as before: pending, with a claim of its o
 from dovetail.model import names
 from dovetail.model.nodes import NodeClaim
 from dovetail.model.objects.pod_rules import is_given_up
+from dovetail.model.own.claim_memory import memory_of
 from dovetail.model.pods import Pod
 from dovetail.model.snapshot import Snapshot
 
@@ -19,7 +20,7 @@ def planned_pods(claim: NodeClaim) -> list[str]:
 
 def keeps_place(claim: NodeClaim | None, uid: str) -> bool:
     """Whether a nomination of that pod for the claim's node is ours."""
-    return claim is not None and claim.annotations.get(names.KEEP_PLACES) == "true" and uid in planned_pods(claim)
+    return claim is not None and memory_of(claim.annotations).keeps_places and uid in planned_pods(claim)
 
 
 def kept_by(pod: Pod, snapshot: Snapshot) -> NodeClaim | None:

@@ -74,7 +74,7 @@ def mark(text: str) -> str:
     return blake2b(text.encode(), digest_size=16).hexdigest()
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=4096)  # thousands of claims remember something, and are asked in each pass
 def _entries(memory: Memory[Entry], text: str) -> tuple[Entry, ...]:
     try:
         raw = _decoded(text) if text.startswith("{") else list(memory.before(text))

@@ -13,6 +13,7 @@ from typing import Final
 
 from dovetail.model import names
 from dovetail.model.nodes import NodeClaim
+from dovetail.model.own.claim_memory import memory_of
 from dovetail.model.places.placements import Placement
 from dovetail.model.pods import Pod, PodShape, controller_of
 from dovetail.model.values.resources import CPU
@@ -60,7 +61,7 @@ def _stays_alone(shape: PodShape, book: TermBook) -> bool:
 def _is_steady(claims: Iterable[NodeClaim], now: float) -> bool:
     """Whether nodes were launched for pods at several moments recently; what consolidation launches does not count."""
     moments = {
-        c.created for c in claims if now - RECENT_SECONDS < c.created < now and names.MOVED_FROM not in c.annotations
+        c.created for c in claims if now - RECENT_SECONDS < c.created < now and not memory_of(c.annotations).moved_from
     }
     return len(moments) >= LAUNCHES
 

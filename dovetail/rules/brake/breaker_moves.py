@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 
 from dovetail.model import names
 from dovetail.model.nodes import NodeClaim
+from dovetail.model.own.claim_memory import memory_of
 from dovetail.model.own.rollouts import is_of_target
 from dovetail.model.pools import NodePool
 from dovetail.model.snapshot import Snapshot
@@ -81,7 +82,7 @@ def proofs_of(pool: NodePool, claims: Iterable[NodeClaim], snapshot: Snapshot) -
     """The replacements that count as evidence."""
     rollouts = rollouts_in(snapshot, pool.name)
     for claim in claims:
-        reason, node = claim.annotations.get(names.REPLACEMENT_FOR, ""), snapshot.nodes.get(claim.node_name)
+        reason, node = memory_of(claim.annotations).replacement_for, snapshot.nodes.get(claim.node_name)
         if not reason or not is_of_target(claim, pool, rollouts):
             continue
         initialized = claim.condition(names.INITIALIZED_CONDITION)

@@ -5,9 +5,9 @@ from typing import Final
 
 from dovetail.model.names import CLASS_READY, INITIALIZED_CONDITION, READY
 from dovetail.model.nodes import FALSE, TRUE, UNKNOWN
+from dovetail.model.own.claim_memory import BACK, memory_of
 from dovetail.model.own.gates import GateResult
 from dovetail.model.own.rollouts import BEGUN, REFUSED, Intent, Rollout, RolloutState
-from dovetail.model.own.stable_images import BACK, pin_of
 from dovetail.model.pools import NodePool
 from dovetail.model.reasons.refusals import refusal_of
 from dovetail.model.snapshot import Claims
@@ -73,7 +73,7 @@ def _back(rollout: Rollout, pool: NodePool, claims: Claims, now: float) -> _Said
     """For one that goes back: Unknown from the first launch that is refused until one more node is back, so that the
     condition itself remembers since when. It becomes Stalled only by a launch that is refused then."""
     known = next((c for c in rollout.status.conditions if (c.type, c.reason) == (STALLED, LAUNCH_REFUSED)), None)
-    backs = [claim for claim in claims if pin_of(claim.annotations).how == BACK]
+    backs = [claim for claim in claims if memory_of(claim.annotations).roll_out.how == BACK]
     initialized = (each for claim in backs if (each := claim.condition(INITIALIZED_CONDITION)) is not None)
     if known is not None and any(c.status == TRUE and c.changed >= known.changed for c in initialized):
         known = None

@@ -7,8 +7,8 @@ from typing import Final
 
 from dovetail.model import names
 from dovetail.model.nodes import Condition, NodeClaim
+from dovetail.model.own.claim_memory import OLD_IMAGES, memory_of
 from dovetail.model.own.rollouts import PoolNodes
-from dovetail.model.own.stable_images import OLD_IMAGES, pin_of
 from dovetail.model.pools import NodePool
 from dovetail.model.snapshot import Claims, Snapshot
 from dovetail.model.values.hashing import NODE_POOL_HASH_ALGORITHM
@@ -92,7 +92,7 @@ def is_old(claim: NodeClaim, pool: NodePool) -> bool:
 
 
 def _has_older_image(claim: NodeClaim) -> bool:
-    return pin_of(claim.annotations).how in OLD_IMAGES
+    return memory_of(claim.annotations).roll_out.how in OLD_IMAGES
 
 
 def _known_from(claim: NodeClaim) -> float:

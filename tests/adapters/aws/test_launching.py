@@ -12,13 +12,15 @@ from dovetail.adapters.aws.launch.refusal_reasons import reason_for
 from dovetail.adapters.aws.upkeep import node_classes
 from dovetail.model import names
 from dovetail.model.nodes import NodeClaim
-from dovetail.model.own.stable_images import BACK, STABLE, StableImage, StableImages
+from dovetail.model.own.claim_memory import BACK, STABLE, Pin
+from dovetail.model.own.stable_images import StableImage
 from dovetail.model.values.hashing import is_other
 from dovetail.model.values.resources import parse_resources
 from dovetail.ports.cloud import ClassNotReady, Instance, LaunchRefused, NoCapacity, Prepared
 from dovetail.ports.failures import Misconfigured, Refused, Retryable, Throttled, Unauthenticated, Unreachable
 from tests.adapters.aws.conftest import Stage
 from worlds.aws import REFERENCE, a_claim, amd64, any_kind, family, on_demand, one_of, open_adapter
+from worlds.made_claims import launched_by
 
 M5_LARGE = one_of("node.kubernetes.io/instance-type", "m5.large")
 
@@ -641,7 +643,9 @@ OLDER = {"id": "ami-0000older", "name": "older", "arch": "x86_64", "created": "2
 def pinned(ready: Stage, how: str, image: str = "ami-0000older", types: str = "m5.large") -> NodeClaim:
     images = ready.server.control("GET", "world")["images"]
     ready.patch(images=[*images, OLDER])
-    return a_claim(annotations=StableImages(images=(StableImage(id=image, types=tuple(types.split("+"))),)).pinned(how))
+    return a_claim(
+        annotations=launched_by(Pin(how=how, images=(StableImage(id=image, types=tuple(types.split("+"))),)))
+    )
 
 
 async def test_a_claim_that_names_an_older_image_is_launched_with_it(ready: Stage) -> None:

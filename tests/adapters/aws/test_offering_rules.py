@@ -9,8 +9,8 @@ import pytest
 from dovetail.adapters.aws.calls import Calls
 from dovetail.adapters.aws.catalogue.prices import PriceRefresh
 from dovetail.adapters.aws.catalogue.shortages import ASKED_AGAIN_AFTER
-from dovetail.model import names
 from dovetail.model.nodes import NodeClaim
+from dovetail.model.own.claim_memory import with_memory
 from dovetail.model.pods import Expression
 from dovetail.model.pools import ClaimTemplate, InstanceType, NodePool
 from dovetail.model.values.json import Json
@@ -319,7 +319,7 @@ async def test_a_shortage_may_be_asked_about_after_a_while_and_ends_where_that_w
         return a_claim(M5_LARGE, on_demand())
 
     def asking() -> NodeClaim:
-        return replace(usual(), annotations={names.ASKS_AGAIN: "true"})
+        return replace(usual(), annotations=with_memory({}, asks_again=True))
 
     async def may_be_asked() -> bool:
         return any(offering.may_be_asked for offering in (await types(stage))["m5.large"].offerings)

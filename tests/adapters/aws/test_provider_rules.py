@@ -15,6 +15,7 @@ from dovetail.adapters.aws.node_class.node_class import NodeClass
 from dovetail.messages.interruptions import Warned
 from dovetail.model import names
 from dovetail.model.nodes import NodeClaim, NodeClassRef
+from dovetail.model.own.claim_memory import with_memory
 from dovetail.model.pools import ClaimTemplate, InstanceType, NodePool
 from dovetail.model.scheduling.requirements import from_expressions
 from dovetail.model.values.json import Json
@@ -377,7 +378,7 @@ async def test_a_full_placement_group_is_short_for_launches_into_it_alone(stage:
 
     # What is sold outside says nothing of the group; what is sold into the group ends its shortage.
     stage.patch(ice=[])
-    asks = {names.ASKS_AGAIN: "true"}
+    asks = with_memory({}, asks_again=True)
     await stage.launched(a_claim(M5_LARGE, on_demand(), amd64(), annotations=asks))
     assert await on_demand_sold(stage, GROUPED) == set()
     shortages = stage.adapter.offerings.sources.shortages

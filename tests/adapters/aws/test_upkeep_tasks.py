@@ -14,10 +14,10 @@ from dovetail.adapters.aws.upkeep.node_classes import ClusterNow, Ec2NodeClassUp
 from dovetail.adapters.aws.upkeep.reserved_instances import ReservedInstances
 from dovetail.model import names
 from dovetail.model.nodes import Condition, Node, NodeClaim
+from dovetail.model.own.claim_memory import memory_of
 from dovetail.model.pods import Expression
 from dovetail.model.pools import ClaimTemplate, NodePool
 from dovetail.model.scheduling.taints import Taint
-from dovetail.model.values.time import time_or_none
 from dovetail.ports.cloud import Instance, Prepared
 from dovetail.ports.failures import Postponed
 from dovetail.ports.objects import ClaimStatus, MetadataChange, NewClaim
@@ -244,7 +244,7 @@ class TestReservations:
             assert RESERVATION not in found.labels
             assert "karpenter.k8s.aws/capacity-reservation-type" not in found.labels
             assert found.labels["karpenter.k8s.aws/capacity-reservation-interruptible"] == "false"
-        since = time_or_none(scene.objects.claims[claim.name].annotations[names.ON_DEMAND_SINCE])
+        since = memory_of(scene.objects.claims[claim.name].annotations).on_demand_since
         assert since is not None and abs(since - time.time()) < 600.0, "the bill begins then"
 
     async def test_claims_of_a_capacity_block_are_deleted_forty_minutes_before_its_end(self, scene: Scene) -> None:

@@ -44,6 +44,7 @@ from dovetail.adapters.kubernetes_json.parsing.class_hashes import (
     EC2_NODE_CLASS_HASH_VERSION as HASH_VERSION,
 )
 from dovetail.model import names as core
+from dovetail.model.own.claim_memory import memory_of
 from dovetail.model.values.json import Json
 from dovetail.ports.cloud import Instance, LaunchRefused, NoCapacity
 from dovetail.ports.failures import Refused
@@ -102,7 +103,7 @@ class Launcher:
         if number >= len(answer.launched):
             return outcome(answer.errors, remembered=answer.remembered)
         launched = answer.launched[number]
-        if core.ASKS_AGAIN in attempt.claim.annotations:
+        if memory_of(attempt.claim.annotations).asks_again:
             await self._sells_again(attempt, launched, answer.placement)
         return replace(await self._instance(attempt, launched), warnings=warnings_of(answer.errors))
 

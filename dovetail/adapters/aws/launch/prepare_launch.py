@@ -32,7 +32,7 @@ from dovetail.adapters.aws.tags import ForbiddenTag, class_tags, cluster_tag
 from dovetail.adapters.aws.user_data.bootstrap import BadUserData
 from dovetail.model import names as core
 from dovetail.model.nodes import NodeClaim
-from dovetail.model.own.stable_images import BACK, OLD_IMAGES, images_of, pin_of
+from dovetail.model.own.claim_memory import BACK, OLD_IMAGES, images_of, memory_of
 from dovetail.model.pods import Expression
 from dovetail.model.scheduling.requirements import conflicts, from_expressions
 from dovetail.ports.cloud import NOTHING_SUITS, ClassNotReady, LaunchRefused, LaunchWarning, NoCapacity, Prepared
@@ -107,7 +107,7 @@ class LaunchPreparer:
     ) -> Prepared | NoCapacity | ClassNotReady | LaunchRefused:
         """With the images that the claim names. If these are gone or suit no type, with those of its NodeClass, except
         for a claim that replaces a node with these images."""
-        pin = pin_of(claim.annotations)
+        pin = memory_of(claim.annotations).roll_out
         if pin.how not in OLD_IMAGES:
             return await self._prepared(claim, node_class, offered, node_class.images)
         older = older_images(claim, node_class, offered)
@@ -138,7 +138,7 @@ class LaunchPreparer:
         self, claim: NodeClaim, node_class: NodeClass, offered: tuple[OfferedType, ...], images: tuple[Image, ...]
     ) -> Prepared | NoCapacity | ClassNotReady | LaunchRefused:
         strict = not self._offerings.sources.settings.best_effort_min_values
-        if core.ASKS_AGAIN in claim.annotations:
+        if memory_of(claim.annotations).asks_again:
             again = tuple(replace(each, type=each.type.asked_again()) for each in offered)
             search = _Search(offered=again, images=images)
             search.suitable[claim.requirements] = suitable_types(claim.requirements, again)
@@ -161,7 +161,7 @@ class LaunchPreparer:
         self, node_class: NodeClass, claim: NodeClaim, offered: tuple[OfferedType, ...], images: tuple[Image, ...]
     ) -> _Search:
         """Claims of one plan have the same requirements and the same types, so 1,400 types are searched once."""
-        key = f"{_place_of(node_class, claim)}/{'' if images == node_class.images else core.ROLL_OUT}"
+        key = f"{_place_of(node_class, claim)}/{images != node_class.images}"
         search = self._searches.get(key)
         if search is None or search.offered is not offered or search.images != images or len(search.suitable) > _KEPT:
             search = self._searches[key] = _Search(offered=offered, images=images)
@@ -206,7 +206,7 @@ class LaunchPreparer:
             groups=groups,
         )
         # A reservation is asked for one at a time, so that never more is asked for than it has.
-        alone = launch.fleet.capacity_type == core.CAPACITY_RESERVED or core.ASKS_AGAIN in claim.annotations
+        alone = launch.fleet.capacity_type == core.CAPACITY_RESERVED or memory_of(claim.annotations).asks_again
         shared = self._offerings.sources.settings.launch_groups and not alone
         return Prepared(request=write_launch(launch), shared=shared)
 

@@ -18,8 +18,8 @@ from dovetail.adapters.aws.resources.reservations import Reservations, is_expiri
 from dovetail.adapters.aws.upkeep.upkeep_task import each
 from dovetail.model import names as core
 from dovetail.model.nodes import NodeClaim
+from dovetail.model.own.claim_memory import remembering
 from dovetail.model.reasons.endings import Ending, ended_text
-from dovetail.model.values.time import format_time
 from dovetail.ports.failures import Failure
 from dovetail.ports.objects import MetadataChange, NodeClaims, Nodes
 
@@ -111,7 +111,7 @@ class ReservedInstances:
             if node.labels.get(core.CAPACITY_TYPE) == core.CAPACITY_RESERVED and core.REGISTERED in node.labels:
                 await self._nodes.patch(node, _DEMOTED)
         await self._claims.patch(
-            claim, replace(_DEMOTED, annotations={core.ON_DEMAND_SINCE: format_time(self._clock())})
+            claim, replace(_DEMOTED, annotations=remembering(claim.annotations, on_demand_since=self._clock()))
         )
 
 

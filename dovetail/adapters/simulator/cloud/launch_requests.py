@@ -7,7 +7,7 @@ import orjson
 from dovetail.adapters.kwok.instance_types import OfferingKey
 from dovetail.adapters.simulator.cloud.node_classes import NodeClass
 from dovetail.model.nodes import NodeClaim
-from dovetail.model.own.stable_images import BACK, images_of, pin_of
+from dovetail.model.own.claim_memory import BACK, images_of, memory_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,4 +47,4 @@ def image_for(claim: NodeClaim, node_class: NodeClass) -> str:
     wanted = images_of(claim.annotations)
     if wanted and wanted[0].id not in node_class.gone:
         return wanted[0].id
-    return node_class.images[0] if node_class.images and pin_of(claim.annotations).how != BACK else ""
+    return node_class.images[0] if node_class.images and memory_of(claim.annotations).roll_out.how != BACK else ""

@@ -31,7 +31,7 @@ from dovetail.adapters.simulator.settings import read_settings
 from dovetail.lifecycle.launch_requests import GroupShare
 from dovetail.model import names
 from dovetail.model.nodes import NodeClaim
-from dovetail.model.own.stable_images import BACK, STABLE, pin_of
+from dovetail.model.own.claim_memory import BACK, STABLE, memory_of
 from dovetail.model.scheduling.taints import Taint
 from dovetail.ports.cloud import ClassNotReady, Instance, LaunchRefused, NoCapacity, Prepared
 from dovetail.ports.failures import Refused
@@ -145,7 +145,7 @@ def _prepared(
         return pools
     image = image_for(claim, node_class)
     request = EmbeddedLaunch(node_class=node_class.name, stamps=node_class.stamps, image=image, pools=pools)
-    pin = pin_of(claim.annotations)
+    pin = memory_of(claim.annotations).roll_out
     if pin.how == BACK and not image:
         return LaunchRefused(reason="StableImageGone", message="no image of before the change can be launched")
     is_other = pin.how == STABLE and image not in [each.id for each in pin.images[:1]]
