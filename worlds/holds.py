@@ -2,10 +2,10 @@
 
 from typing import Any
 
-from dovetail.model import names
 from dovetail.model.nodes import NodeClaim
+from dovetail.model.own.claim_memory import with_memory
 from dovetail.model.own.drain_rules import Blocker, Level
-from dovetail.termination.held import Forced, HeldDrain, HeldSince, held_text
+from dovetail.model.own.held_drains import Forced, HeldDrain, HeldSince
 from dovetail.termination.hold_clocks import clocks_of
 from dovetail.termination.ladder import began_at
 
@@ -13,7 +13,7 @@ from dovetail.termination.ladder import began_at
 def held(since: float, blocker: Blocker = Blocker.PDB_BLOCKS, *levels: Level, **more: Any) -> dict[str, str]:
     """The annotation of a drain that this has held since then."""
     clock = HeldSince(blocker=blocker, since=since, levels=frozenset(levels))
-    return {names.HELD: held_text(HeldDrain(clocks=(clock,), **more)) or ""}
+    return with_memory({}, held=HeldDrain(clocks=(clock,), **more))
 
 
 def forced_by(deadline: float, *through: Blocker) -> Forced:

@@ -35,7 +35,6 @@ from dovetail.messages.workflow_ids import cluster_of, scheduler_id
 from dovetail.messages.writes import Write, claim_write, newest_of_each_kind, node_write
 from dovetail.model import names
 from dovetail.model.nodes import Condition, Node, NodeClaim
-from dovetail.model.own.claim_memory import remembering
 from dovetail.model.own.pauses import Activity
 from dovetail.model.pods import Pod
 from dovetail.model.reasons.disruption_reasons import DisruptionReason
@@ -370,12 +369,11 @@ class MarkAndUnmarkNodes:
         if not _is_marked(request.owner, claim) and not self._is_to_rest(request, claim):
             return None
         annotations: dict[str, str | None] = {names.OWNER: None} if request.owner else {}  # a predecessor's has none
-        annotations.update(without_hold(claim))
+        annotations.update(without_hold(claim, **({"called_off": None} if request.rest else {})))
         if request.rest:
             annotations[names.REST] = rest_text(
                 claim, self.now(), request.reason, cancelled=request.rest == "cancelled"
             )
-            annotations.update(remembering(claim.annotations, called_off=None))
         return MetadataChange(annotations=annotations) if annotations else None
 
 

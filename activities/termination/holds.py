@@ -12,7 +12,9 @@ from dataclasses import dataclass, field, replace
 from dovetail.activities.shared.writes.revisions import revise_claim
 from dovetail.model import names
 from dovetail.model.nodes import Node, NodeClaim
+from dovetail.model.own.claim_memory import memory_of, remembering
 from dovetail.model.own.drain_rules import Blocker, DrainRules, Level, hook_rules
+from dovetail.model.own.held_drains import Forced, HeldDrain, HeldSince
 from dovetail.model.own.pauses import Activity
 from dovetail.model.pods import Pod
 from dovetail.model.values.time import format_time
@@ -25,7 +27,6 @@ from dovetail.ports.view import DrainLookups, PauseLookups
 from dovetail.telemetry.metrics.ours.holds import escalated
 from dovetail.termination.evictions import plan_evictions
 from dovetail.termination.forced import beyond_pods, deadline_of_hooks, forced_for, forced_of, with_forced
-from dovetail.termination.held import Forced, HeldDrain, HeldSince, held_of, held_text
 from dovetail.termination.hold_clocks import Clocks, Sightings, clock_of, clocks_of, settled, with_level
 from dovetail.termination.hooks import Hook, HookTerms, denial, holding
 from dovetail.termination.ladder import (
@@ -87,7 +88,7 @@ class Holds:
         if not any(key.startswith(prefix) for key in claim.annotations):
             return ()
         deadline = deadline_of_hooks(claim, prefix, beyond_pods(claim, deadline))
-        rules, waits_until = hook_rules(self._rules(claim)), held_of(claim).waits_until
+        rules, waits_until = hook_rules(self._rules(claim)), memory_of(claim.annotations).held.waits_until
         terms = HookTerms(since=since, rules=rules, deadline=deadline, waits_until=waits_until)
         return holding(claim, prefix, terms, self.now())
 
@@ -128,7 +129,7 @@ class Holds:
         clock = clocks.get(hold.blocker) if hold is not None else None
         if hold is None or clock is None or clock.left is not None:
             return
-        ladder, waits_until = steps(rules, hold), held_of(held.claim).waits_until
+        ladder, waits_until = steps(rules, hold), memory_of(held.claim.annotations).held.waits_until
         memory.words = ladder_words(clock, ladder, waits_until)
         due = [level for moment, level in coming(clock, ladder, waits_until) if moment <= now]
         if due and self._is_paused(held.claim):
@@ -168,7 +169,7 @@ class Holds:
                 return None
             refused = decision_of(live) if not known else None
             stale = {} if known else dict.fromkeys((names.DECISION, names.DECISION_BY))
-            return MetadataChange(annotations={**_written(held_of(live), found), **stale})
+            return MetadataChange(annotations={**_written(live, memory_of(live.annotations).held, found), **stale})
 
         claim = await revise_claim(self.claims, held.claim, change)
         if claim is not None and refused is not None:
@@ -188,8 +189,8 @@ class Holds:
             wrote = clock is not None and clock.left is None and level not in clock.levels
             if not wrote:
                 return None
-            known = held_of(live) if forced is None else with_forced(live, forced)
-            return MetadataChange(annotations=_written(known, with_level(clocks, hold.blocker, level)))
+            known = memory_of(live.annotations).held if forced is None else with_forced(live, forced)
+            return MetadataChange(annotations=_written(live, known, with_level(clocks, hold.blocker, level)))
 
         found = await revise_claim(self.claims, held.claim, change)
         return found if wrote else None
@@ -244,7 +245,7 @@ class Holds:
                 end, clocks = format_time(until), clocks_of(claim, held.began)
                 if clock is not None:
                     clocks[clock.blocker] = replace(clock, levels=clock.levels - {Level.ASK})
-                said = _written(replace(held_of(claim), waits_until=until), clocks)
+                said = _written(claim, replace(memory_of(claim.annotations).held, waits_until=until), clocks)
                 return said, decided(claim, decision.words, f"nothing more is done before {end}")
             case "cancel" if claim.deleting_since is None:
                 order = {names.CANCEL: "decided: cancel", names.CANCEL_BY: decision.by or None}
@@ -278,7 +279,7 @@ class Holds:
         forced = forced_for(held.hold, deadline, meant, hooks_named=hooks_named)
         clocks = clocks_of(claim, held.began)
         clocks = with_level(clocks, clock.blocker, Level.FORCE) if clock is not None else clocks
-        return _written(with_forced(claim, forced), clocks), decided(claim, decision.words, forced.words)
+        return _written(claim, with_forced(claim, forced), clocks), decided(claim, decision.words, forced.words)
 
 
 def _settled(clocks: Clocks, held: LeavingClaim, rules: Sequence[DrainRules], seen: Sightings, now: float) -> Clocks:
@@ -292,9 +293,9 @@ def _settled(clocks: Clocks, held: LeavingClaim, rules: Sequence[DrainRules], se
     return {blocker: clock for blocker, clock in found.items() if blocker in meant}
 
 
-def _written(held: HeldDrain, clocks: Clocks) -> dict[str, str | None]:
-    """The annotation with these clocks."""
-    return {names.HELD: held_text(replace(held, clocks=tuple(clocks.values())))}
+def _written(claim: NodeClaim, held: HeldDrain, clocks: Clocks) -> dict[str, str | None]:
+    """The change that writes these clocks."""
+    return remembering(claim.annotations, held=replace(held, clocks=tuple(clocks.values())))
 
 
 def _goes_on(forced: Forced, clock: HeldSince | None, now: float) -> bool:

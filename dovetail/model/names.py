@@ -104,10 +104,10 @@ REPLACE_ANNOTATIONS: Final = (REPLACE, REPLACE_BY, REPLACE_NOW)
 # On a NodeClaim, also from its NodePool's template: <prefix><name>: <owner>, removed by the owner
 PRE_DRAIN_HOOK: Final = "pre-drain.hook.dovetail.sh/"  # holds the first eviction
 PRE_TERMINATE_HOOK: Final = "pre-terminate.hook.dovetail.sh/"  # holds the end of the instance
-HELD: Final = "dovetail.sh/held"  # on a NodeClaim: a memory of what holds its drain
-DECISION: Final = "dovetail.sh/decision"  # with it: a person's answer: force, wait <duration> or cancel
+DECISION: Final = (
+    "dovetail.sh/decision"  # on a NodeClaim whose drain is held: a person's answer: force, wait <duration> or cancel
+)
 DECISION_BY: Final = "dovetail.sh/decision-by"  # with it: who answers
-HOLD_ANNOTATIONS: Final = (HELD, DECISION, DECISION_BY)
 LAUNCH_REQUEST: Final = "dovetail.sh/launch-request"
 CLAIM_UID_TAG: Final = "dovetail.sh/claim-uid"
 LAUNCH_GROUP_TAG: Final = "dovetail.sh/launch-group"  # on an instance that was launched with others by one call

@@ -9,10 +9,11 @@ from dataclasses import dataclass, replace
 
 from dovetail.model.names import PODS_DEADLINE, TERMINATION_DEADLINE
 from dovetail.model.nodes import NodeClaim
+from dovetail.model.own.claim_memory import memory_of
 from dovetail.model.own.drain_rules import Blocker
+from dovetail.model.own.held_drains import Forced, HeldDrain
 from dovetail.model.reasons.disruption_reasons import DisruptionReason
 from dovetail.termination.deadline import tighter
-from dovetail.termination.held import Forced, HeldDrain, held_of
 from dovetail.termination.hold_clocks import clocks_of
 from dovetail.termination.ladder import DrainHold, began_at, drain_reason
 
@@ -44,7 +45,7 @@ def forced_for(hold: DrainHold | None, deadline: float, through: frozenset[Block
 def forced_of(claim: NodeClaim) -> Forced | None:
     """What is written on the claim; None where nothing is that can be read, or where it tells of an earlier
     departure."""
-    forced, began = held_of(claim).forced, began_at(claim)
+    forced, began = memory_of(claim.annotations).held.forced, began_at(claim)
     return forced if forced is not None and began is not None and forced.deadline >= began else None
 
 
@@ -57,7 +58,7 @@ def with_forced(claim: NodeClaim, forced: Forced) -> HeldDrain:
             through=forced.through | known.through,
             first_eviction=forced.first_eviction or known.first_eviction,
         )
-    return replace(held_of(claim), forced=forced)
+    return replace(memory_of(claim.annotations).held, forced=forced)
 
 
 def beyond_pods(claim: NodeClaim, deadline: float | None) -> float | None:

@@ -10,8 +10,9 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from dovetail.model.nodes import NodeClaim
+from dovetail.model.own.claim_memory import memory_of
 from dovetail.model.own.drain_rules import Blocker, Level
-from dovetail.termination.held import HeldSince, held_of
+from dovetail.model.own.held_drains import HeldSince
 
 HELD_AFTER: Final = 60.0  # seconds for which a blocker must have been there, or away, before its clock knows
 
@@ -46,7 +47,11 @@ def clock_of(claim: NodeClaim, began: float | None) -> HeldSince | None:
 
 def clocks_of(claim: NodeClaim, began: float | None) -> dict[Blocker, HeldSince]:
     """All clocks of this departure."""
-    return {each.blocker: each for each in held_of(claim).clocks if began is not None and each.since >= began}
+    return {
+        each.blocker: each
+        for each in memory_of(claim.annotations).held.clocks
+        if began is not None and each.since >= began
+    }
 
 
 def settled(clocks: Clocks, seen: Sightings, began: float, now: float) -> dict[Blocker, HeldSince]:

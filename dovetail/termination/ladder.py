@@ -7,18 +7,19 @@ time alone, so every worker finds the same, before and after a crash. What has b
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 from dovetail.model import names
 from dovetail.model.nodes import NodeClaim
 from dovetail.model.objects.judging import Judging, Unjudged
 from dovetail.model.objects.pod_rules import is_protected
+from dovetail.model.own.claim_memory import remembering
 from dovetail.model.own.drain_rules import NAMED_ONLY, Blocker, DrainRules, Escalation, Level, hook_rules
+from dovetail.model.own.held_drains import NOT_HELD, HeldSince
 from dovetail.model.pods import Pod
 from dovetail.model.reasons.endings import ended_of
 from dovetail.model.values.durations import DurationError, parse_seconds
 from dovetail.model.values.time import format_time
-from dovetail.termination.held import HeldSince
 
 LONGEST_WAIT: Final = 30 * 86_400.0
 LONGEST_FORCE: Final = 3600.0  # from a force until nothing is put off any longer for the grace of a pod
@@ -57,10 +58,11 @@ def asked_about(clock: HeldSince | None) -> frozenset[Blocker]:
     return frozenset({clock.blocker})
 
 
-def without_hold(claim: NodeClaim) -> dict[str, str | None]:
-    """The annotations without what was said of its drain, where it stays. What forces it would else take the pods of
-    its next disruption at once."""
-    return {key: None for key in names.HOLD_ANNOTATIONS if key in claim.annotations}
+def without_hold(claim: NodeClaim, **others: Any) -> dict[str, str | None]:
+    """The annotations without what was said of its drain, where it stays, and with the `others` of what is remembered.
+    What forces it would else take the pods of its next disruption at once."""
+    answered = {key: None for key in (names.DECISION, names.DECISION_BY) if key in claim.annotations}
+    return {**answered, **remembering(claim.annotations, held=NOT_HELD, **others)}
 
 
 def steps(rules: Sequence[DrainRules], hold: DrainHold) -> tuple[tuple[float, Level], ...]:

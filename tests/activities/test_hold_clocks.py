@@ -131,16 +131,16 @@ async def test_a_pause_stops_the_clocks_for_as_long_as_it_lasts(hold: Callable[[
 @pytest.mark.parametrize(
     "written",
     [
-        '{"v":1,"entries":[{"clocks":[{"blocker":"PdbBlocks","since":"yesterday"}]}]}',
-        '{"v":1,"entries":[{"clocks":[{"blocker":"Nothing","since":"2023-11-14T22:13:20Z"}]}]}',
-        held(START - 86_400.0, Blocker.PDB_BLOCKS, *Level)[names.HELD],
+        '{"v":1,"entries":[{"held":{"clocks":[{"blocker":"PdbBlocks","since":"yesterday"}]}}]}',
+        '{"v":1,"entries":[{"held":{"clocks":[{"blocker":"Nothing","since":"2023-11-14T22:13:20Z"}]}}]}',
+        held(START - 86_400.0, Blocker.PDB_BLOCKS, *Level)[names.REMEMBERED],
     ],
 )
 async def test_a_clock_that_cannot_be_read_or_is_of_an_earlier_departure_begins_anew(written: str) -> None:
     """TRM-48."""
     stage = new_stage()
     a_pdb(stage)
-    stage.write({names.HELD: written})
+    stage.write({names.REMEMBERED: written})
     levels = Levels(stage)
     levels.watch()
 

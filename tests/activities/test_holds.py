@@ -24,7 +24,9 @@ from dovetail.messages.subjects import Departure
 from dovetail.model import names
 from dovetail.model.nodes import NodeClaim
 from dovetail.model.objects.workloads import VolumeAttachment
+from dovetail.model.own.claim_memory import memory_of
 from dovetail.model.own.drain_rules import Blocker, DrainRules, Escalation, HookRules, Level
+from dovetail.model.own.held_drains import NOT_HELD
 from dovetail.model.own.pauses import Activity, Pause
 from dovetail.model.pods import Pod
 from dovetail.model.snapshot import Snapshot
@@ -316,7 +318,7 @@ async def test_a_policy_that_cannot_be_seen_forces_nothing(stage: Stage) -> None
     stage.rules.failure = NotSeenYet("cluster view", "the watch is broken")
 
     assert await stage.drained() == ""
-    assert names.HELD not in stage.claim().annotations
+    assert memory_of(stage.claim().annotations).held == NOT_HELD
 
 
 async def test_a_hook_holds_the_first_eviction_and_the_drain_goes_on_when_its_owner_is_back(stage: Stage) -> None:

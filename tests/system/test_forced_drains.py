@@ -6,6 +6,7 @@ import json
 import pytest
 
 from dovetail.model import names
+from dovetail.model.own.claim_memory import memory_of
 from dovetail.model.values.json import Json
 from tests.system.beside import beside
 from tests.system.test_pauses import said, shown
@@ -91,7 +92,7 @@ async def test_a_force_ends_what_it_was_meant_for_and_nothing_else(stage: Stage)
         found: Json = ((now(name) or {}).get("metadata") or {}).get("annotations") or {}
         return found
 
-    await stage.until(lambda: names.HELD in annotations(ASKED), 120, "its drain has been held for a minute")
+    await stage.until(lambda: memory_of(annotations(ASKED)).held.clocks, 120, "its drain has been held for a minute")
     words = await shown(stage, "decide", claims[ASKED]["metadata"]["name"], "force")
     assert "It is meant for a PDB" in words and "hooks and attached volumes are waited for" in words
     await stage.until(lambda: now(ASKED) is None, 60, "the pod of the person's decision has left, and its node")
@@ -100,7 +101,7 @@ async def test_a_force_ends_what_it_was_meant_for_and_nothing_else(stage: Stage)
     assert "each with its own grace period; hooks and attached volumes are waited for" in decided
 
     await stage.until(lambda: now(THOROUGH) is None, 180, "whose policy names hooks and volumes has ended with both")
-    await stage.until(lambda: '"forced"' in annotations(CAREFUL).get(names.HELD, ""), 60, "the other one is forced too")
+    await stage.until(lambda: memory_of(annotations(CAREFUL)).held.forced, 60, "the other one is forced too")
     await stage.until(lambda: len(graces_of_force(stage, CAREFUL)) == 1, 60, "and its pod leaves")
     assert graces_of_force(stage, CAREFUL) == graces_of_force(stage, THOROUGH) == [40]
 

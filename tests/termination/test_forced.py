@@ -6,12 +6,13 @@ import pytest
 
 from dovetail.model import names
 from dovetail.model.nodes import NodeClaim
+from dovetail.model.own.claim_memory import with_memory
 from dovetail.model.own.drain_rules import Blocker, DrainRules, Escalation, Level
+from dovetail.model.own.held_drains import Forced
 from dovetail.model.values.time import format_time
 from dovetail.termination.deadline import deadline_of
 from dovetail.termination.evictions import SYSTEM_PRIORITY, plan_evictions
 from dovetail.termination.forced import deadline_of_hooks, deadline_of_volumes, forced_of, with_forced
-from dovetail.termination.held import Forced, held_text
 from dovetail.termination.ladder import DrainHold, forced_deadline, forced_through
 from tests.lifecycle.objects import a_claim, a_pod
 from worlds.holds import held
@@ -25,8 +26,7 @@ def a_leaving_claim(**annotations: str) -> NodeClaim:
 
 
 def forced(claim: NodeClaim, more: Forced) -> NodeClaim:
-    text = held_text(with_forced(claim, more))
-    return replace(claim, annotations={**claim.annotations, names.HELD: text or ""})
+    return replace(claim, annotations=with_memory(claim.annotations, held=with_forced(claim, more)))
 
 
 def test_the_deadline_gives_each_pod_that_is_left_its_own_grace() -> None:
@@ -122,8 +122,8 @@ def test_hooks_of_the_first_eviction_that_were_meant_stay_so_beside_what_is_mean
 )
 def test_what_cannot_be_read_or_is_of_an_earlier_departure_forces_nothing(said: str) -> None:
     """TRM-49."""
-    text = f'{{"v":1,"entries":[{{"forced":{said}}}]}}'
-    assert forced_of(a_leaving_claim(**{names.HELD: text})) is None
+    text = f'{{"v":1,"entries":[{{"held":{{"forced":{said}}}}}]}}'
+    assert forced_of(a_leaving_claim(**{names.REMEMBERED: text})) is None
 
 
 def test_a_deadline_that_nobody_forced_stays_the_nodes() -> None:

@@ -108,7 +108,9 @@ NOTES_OF_DOVETAIL: Final = (
         "in a day; `roll_out`: what a roll-out wants of its launch: an image of before a change (`stable` or `back`; "
         "`gone`: it was no more), with instance types that ran it, or what its NodeClass makes, and no other target; "
         "`on_demand_since`: since when its instance is no longer covered by its reservation; `called_off`, with "
-        f"`{names.REST}`: why the disruption was called off, and by whom; `reboots`: when its instance was rebooted "
+        f"`{names.REST}`: why the disruption was called off, and by whom; `held`: what holds its drain and since when, "
+        "what was said of it (`Notify`, `Ask`, `Force`), until when somebody has asked to wait, and what it is forced "
+        "through by when; no deadline of the node; `reboots`: when its instance was rebooted "
         "for a repair within the last day, of which the third is a replacement; `reboot_issued`: when the cloud took "
         "the reboot, until the node is back",
     ),
@@ -157,12 +159,6 @@ NOTES_OF_DOVETAIL: Final = (
         "([decision 226](../decisions/0226-failed-replacements.md))",
     ),
     Word(names.POLICY, "NodeRollout", "the DisruptionPolicy by whose `rollout` it was made"),
-    Word(
-        names.HELD,
-        "NodeClaim",
-        "memory: what holds its drain and since when, what was said of it (`Notify`, `Ask`, `Force`), until when "
-        "somebody has asked to wait, and what it is forced through by when; no deadline of the node",
-    ),
     Word(names.MOVED, "the pod template of a Deployment", "`a` or `b`: the other one with each move"),
     Word(
         names.MOVES,

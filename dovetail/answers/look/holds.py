@@ -6,12 +6,12 @@ from dovetail.answers.wording import duration_text
 from dovetail.model import names
 from dovetail.model.nodes import NodeClaim
 from dovetail.model.objects.pod_rules import awaits_eviction
+from dovetail.model.own.claim_memory import memory_of
 from dovetail.model.own.drain_rules import Blocker, DrainRules, hook_rules
 from dovetail.model.own.policies import policies_of
 from dovetail.model.pods import Pod
 from dovetail.model.snapshot import Snapshot
 from dovetail.termination.forced import forced_of
-from dovetail.termination.held import held_of
 from dovetail.termination.hold_clocks import clock_of
 from dovetail.termination.hooks import HOOK_PREFIXES, hooks_of, words_of
 from dovetail.termination.ladder import (
@@ -27,13 +27,13 @@ from dovetail.termination.ladder import (
 def held_text(snapshot: Snapshot, claim: NodeClaim, pods: Iterable[Pod]) -> str:
     """In words; empty where nothing has held it for a minute, or nobody has said what is to be done then. `pods`: those
     on its node."""
-    clock = clock_of(claim, began_at(claim)) if names.HELD in claim.annotations else None
+    clock = clock_of(claim, began_at(claim))
     if clock is None or claim.is_true(names.INSTANCE_TERMINATING):
         return ""
     waited_for = [pod for pod in pods if awaits_eviction(pod, snapshot.now)]
     protected = may_be_protected(waited_for, snapshot.now)
     hold = DrainHold(blockers=frozenset({clock.blocker}), reason=drain_reason(claim), protected=protected)
-    words = ladder_words(clock, steps(_rules(snapshot, claim), hold), held_of(claim).waits_until)
+    words = ladder_words(clock, steps(_rules(snapshot, claim), hold), memory_of(claim.annotations).held.waits_until)
     forced = forced_of(claim)
     words += f"; forced: {forced.words}" if forced is not None else ""
     hooks = words_of(hooks_of(claim, HOOK_PREFIXES)) if clock.blocker is Blocker.HOOK_WAITS else ""

@@ -11,6 +11,8 @@ from dovetail.answers.status.rollouts import rollout_needs
 from dovetail.answers.wording import duration_text, shown
 from dovetail.model import names
 from dovetail.model.nodes import Node, NodeClaim
+from dovetail.model.own.claim_memory import memory_of
+from dovetail.model.own.held_drains import HeldSince
 from dovetail.model.own.policies import policies_of
 from dovetail.model.reasons.refusals import REFUSED_SECONDS, refusal_of
 from dovetail.model.snapshot import Snapshot
@@ -20,7 +22,6 @@ from dovetail.rules.brake.unused_launches import stop_of
 from dovetail.rules.said import breaker_rule_of
 from dovetail.termination.deadline import written_deadline
 from dovetail.termination.forced import forced_of
-from dovetail.termination.held import HeldSince, held_of
 from dovetail.termination.hold_clocks import clock_of
 from dovetail.termination.ladder import began_at
 
@@ -80,8 +81,8 @@ def _question(claim: NodeClaim, now: float) -> HeldSince | None:
     """The clock of a drain that waits for a person's answer. Once the instance ends, nothing waits for one."""
     if claim.is_true(names.INSTANCE_TERMINATING):
         return None
-    clock = clock_of(claim, began_at(claim)) if names.HELD in claim.annotations else None
-    return clock if clock is not None and clock.asks and held_of(claim).waits_until <= now else None
+    clock = clock_of(claim, began_at(claim))
+    return clock if clock is not None and clock.asks and memory_of(claim.annotations).held.waits_until <= now else None
 
 
 def _drains(facts: FleetFacts, under_way: tuple[Move, ...]) -> Iterator[Need]:

@@ -12,8 +12,8 @@ from dovetail.cli.output import say
 
 if TYPE_CHECKING:
     from dovetail.model.nodes import NodeClaim
+    from dovetail.model.own.held_drains import HeldSince
     from dovetail.settings.settings import Settings
-    from dovetail.termination.held import HeldSince
     from dovetail.termination.ladder import Decision
 
     Commands = argparse._SubParsersAction[argparse.ArgumentParser]
@@ -39,8 +39,8 @@ async def _decide(given: argparse.Namespace, settings: "Settings | None") -> Non
     from dovetail.cli.orders.written_on import opened_objects
     from dovetail.model import names
     from dovetail.model.own.drain_rules import Blocker
+    from dovetail.model.own.held_drains import reach_words
     from dovetail.ports.objects import MetadataChange
-    from dovetail.termination.held import reach_words
     from dovetail.termination.ladder import read_decision
 
     decision = read_decision(" ".join([given.decision, *given.more]))

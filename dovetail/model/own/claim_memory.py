@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from dovetail.model import before_0_2, names
+from dovetail.model.own.held_drains import NOT_HELD, HeldDrain
 from dovetail.model.own.stable_images import StableImage
 from dovetail.model.values.memory import Memory
 
@@ -60,6 +61,7 @@ class ClaimMemory:
     roll_out: Pin = Pin()
     on_demand_since: float | None = None  # when its reservation ceased to cover it
     called_off: CalledOff | None = None  # as long as it rests; none if the disruption failed
+    held: HeldDrain = NOT_HELD  # what holds its drain, of whatever departure
     reboots: tuple[float, ...] = ()  # when its instance was rebooted for a repair
     reboot_issued: float | None = None  # when the cloud took the last one, until the node is back
 
@@ -75,9 +77,10 @@ def memory_of(annotations: Mapping[str, str]) -> ClaimMemory:
 
 
 def remembering(annotations: Mapping[str, str], **changes: Any) -> dict[str, str | None]:
-    """The change of annotations that are these now."""
-    entry = replace(memory_of(annotations), **changes)
-    return {names.REMEMBERED: None if entry == NOTHING else _MEMORY.text((entry,))}
+    """The change of annotations that are these now; nothing if they are so already."""
+    before = memory_of(annotations)
+    entry = replace(before, **changes)
+    return {} if entry == before else {names.REMEMBERED: None if entry == NOTHING else _MEMORY.text((entry,))}
 
 
 def with_memory(annotations: Mapping[str, str], **changes: Any) -> dict[str, str]:

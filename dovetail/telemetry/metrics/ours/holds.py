@@ -7,11 +7,11 @@ from opentelemetry import metrics
 
 from dovetail.disruption.upkeep.waiting_drift import overdue_drift
 from dovetail.model import names
+from dovetail.model.own.claim_memory import memory_of
 from dovetail.model.own.drain_rules import Level
 from dovetail.model.snapshot import Snapshot
 from dovetail.telemetry.metrics.gauges import Sample
 from dovetail.telemetry.metrics.instruments import OWN_PREFIX, Instruments
-from dovetail.termination.held import held_of
 from dovetail.termination.hold_clocks import clock_of
 from dovetail.termination.ladder import began_at
 
@@ -36,12 +36,14 @@ def hold_samples(snapshot: Snapshot) -> Iterator[Sample]:
     """The gauges, by the clocks on the NodeClaims and their condition Drifted."""
     longest, asking = dict[str, float](), dict[str, int]()
     for claim in snapshot.claims.values():
-        clock = clock_of(claim, began_at(claim)) if names.HELD in claim.annotations else None
+        clock = clock_of(claim, began_at(claim))
         if clock is None:
             continue
         pool = claim.labels.get(names.NODE_POOL, "")
         longest[clock.blocker] = max(snapshot.now - clock.since, longest.get(clock.blocker, 0.0))
-        asking[pool] = asking.get(pool, 0) + (clock.asks and held_of(claim).waits_until <= snapshot.now)
+        asking[pool] = asking.get(pool, 0) + (
+            clock.asks and memory_of(claim.annotations).held.waits_until <= snapshot.now
+        )
     for blocker, seconds in sorted(longest.items()):
         yield Sample(name="drain_held_seconds", labels=(("blocker", blocker),), value=seconds)
     for pool, count in sorted(asking.items()):

@@ -1,12 +1,10 @@
-"""What is remembered of a drain that something holds: one annotation of its NodeClaim."""
+"""What is remembered on a NodeClaim of a drain that something holds."""
 
 from dataclasses import dataclass
 from typing import Final
 
 from dovetail.model import names
-from dovetail.model.nodes import NodeClaim
 from dovetail.model.own.drain_rules import Blocker, Level
-from dovetail.model.values.memory import Memory
 from dovetail.model.values.time import format_time
 
 
@@ -54,17 +52,7 @@ class HeldDrain:
     forced: Forced | None = None
 
 
-_MEMORY: Final = Memory(names.HELD, HeldDrain)
-
-
-def held_of(claim: NodeClaim) -> HeldDrain:
-    """What is written on the claim, of whatever departure."""
-    return next(iter(_MEMORY.read(claim)), HeldDrain())
-
-
-def held_text(held: HeldDrain) -> str | None:
-    """The annotation that says it."""
-    return None if held == HeldDrain() else _MEMORY.text((held,))
+NOT_HELD: Final = HeldDrain()
 
 
 def reach_words(through: frozenset[Blocker], *, first_eviction: bool = False) -> str:
