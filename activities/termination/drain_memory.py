@@ -15,6 +15,7 @@ from dovetail.model.nodes import NodeClaim
 from dovetail.model.objects.workloads import PodDisruptionBudget
 from dovetail.model.own.drain_rules import Blocker
 from dovetail.model.pods import Pod
+from dovetail.model.values.listing import shown
 from dovetail.placement.pdbs import PdbIndex
 from dovetail.termination import timing
 from dovetail.termination.evictions import Evictions
@@ -146,9 +147,8 @@ class DrainMemory:
         if not waiting:
             return f"{held}no pods left" if held else _MINIMUM
         protected = {pod.uid for of_node in evictions.values() for pod in of_node.protected}
-        named = ", ".join(self._describe_pod(pod, pod.uid in protected) for pod in waiting[:NAMED])
-        more = f" and {len(waiting) - NAMED} more" if len(waiting) > NAMED else ""
-        return f"{held}{len(waiting)} pod{'s' * (len(waiting) > 1)} left: {named}{more}"
+        named = shown((self._describe_pod(pod, pod.uid in protected) for pod in waiting), NAMED)
+        return f"{held}{len(waiting)} pod{'s' * (len(waiting) > 1)} left: {named}"
 
     def held_by(self, evictions: Collection[Evictions], reason: str, now: float) -> DrainHold | None:
         """What holds the drain now, from the closed list; None if nothing does that takes a while."""

@@ -4,7 +4,7 @@ Short and the same everywhere, because a tired person compares lines.
 """
 
 import textwrap
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Final
@@ -13,6 +13,7 @@ from dovetail.answers.failures import NotUnderstood
 from dovetail.model.values import quoting
 from dovetail.model.values.digits import nearest_integer
 from dovetail.model.values.durations import DurationError, parse_seconds
+from dovetail.model.values.listing import shown as shown
 from dovetail.model.values.resources import NANO, Resources
 from dovetail.model.values.time import format_time
 
@@ -87,12 +88,6 @@ def amounts_text(amounts: Resources) -> str:
 def plural(count: int, word: str, several: str = "") -> str:
     """1 pod, 2 pods."""
     return f"{count:,} {word}" if count == 1 else f"{count:,} {several or word + 's'}"
-
-
-def shown(items: Iterable[str], most: int = 5) -> str:
-    """The first few, and how many more."""
-    every = list(items)
-    return ", ".join(every[:most]) + (f" and {len(every) - most} more" if len(every) > most else "")
 
 
 def wrapped(head: str, text: str, indent: int = 2) -> list[str]:

@@ -8,6 +8,7 @@ from dovetail.model.places.placements import Placement
 from dovetail.model.pods import Pod
 from dovetail.model.pools import NodePool
 from dovetail.model.snapshot import Snapshot
+from dovetail.model.values.listing import shown
 from dovetail.notices.about import STANDING_WINDOW, notice_about
 from dovetail.notices.decisions import no_compatible_types
 from dovetail.notices.faults import MOST, unjudged_notices
@@ -73,8 +74,7 @@ def _crowded_pools(snapshot: Snapshot, placement: Placement) -> Iterator[Notice]
 
 
 def _crowded(pool: NodePool, daemon_sets: tuple[str, ...], pods: list[str]) -> Notice:
-    others = f" and {len(daemon_sets) - MOST_NAMED} more" if len(daemon_sets) > MOST_NAMED else ""
-    named = ", ".join(daemon_sets[:MOST_NAMED]) + others
+    named = shown(daemon_sets, MOST_NAMED)
     whom = f"pod {pods[0]}" if len(pods) == 1 else f"{len(pods)} pods, {min(pods)} among them,"
     message = f"No instance type holds {whom} beside DaemonSets {named}; without these some would"
     return notice_about(pool, "DaemonSetsLeaveNoRoom", message, "Warning", distinct=named)

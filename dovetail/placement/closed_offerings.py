@@ -1,11 +1,12 @@
 """Why is nothing to be had in a zone under a capacity type, beside what the cloud has run out of?"""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Final
 
 from dovetail.model.names import CAPACITY_TYPE, ZONE
 from dovetail.model.pools import InstanceType, Offering
 from dovetail.model.scheduling.requirements import RequirementSet, compatible, from_expressions
+from dovetail.model.values.listing import shown
 
 MOST_TYPES: Final = 3  # in one line
 
@@ -34,7 +35,7 @@ def unsuited_words(types: Iterable[InstanceType]) -> str:
     for each in types:
         if each.unsuited:
             found.setdefault(each.unsuited, []).append(each.name)
-    return "; ".join(f"{why}: {_first(sorted(names))}" for why, names in sorted(found.items()))
+    return "; ".join(f"{why}: {shown(sorted(names), MOST_TYPES)}" for why, names in sorted(found.items()))
 
 
 def sold_out(types: Iterable[InstanceType], now: float) -> tuple[tuple[InstanceType, Offering], ...]:
@@ -49,12 +50,7 @@ def sold_out_words(found: Iterable[tuple[InstanceType, Offering]]) -> str:
         have = from_expressions(offering.requirements)
         zones.setdefault((item.name, ", ".join(sorted(have[CAPACITY_TYPE].values))), set()).update(have[ZONE].values)
     parts = [f"{name} {kind} in {', '.join(sorted(where))}" for (name, kind), where in sorted(zones.items())]
-    return f"the cloud has run out of {_first(parts)}" if parts else ""
-
-
-def _first(names: Sequence[str]) -> str:
-    more = len(names) - MOST_TYPES
-    return ", ".join(names[:MOST_TYPES]) + (f" and {more} more" if more > 0 else "")
+    return f"the cloud has run out of {shown(parts, MOST_TYPES)}" if parts else ""
 
 
 def _places(kinds: Mapping[str, Iterable[str]]) -> str:

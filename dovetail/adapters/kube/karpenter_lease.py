@@ -16,6 +16,7 @@ from dovetail.adapters.kube.client import Client
 from dovetail.adapters.kube.paging import list_all
 from dovetail.model.names import SYSTEM_NAMESPACE
 from dovetail.model.values.json import Json
+from dovetail.model.values.listing import shown
 from dovetail.model.values.time import time_or_none
 from dovetail.ports.failures import Failure, Forbidden
 
@@ -64,10 +65,9 @@ class KarpenterLease:
             return f"whether Karpenter runs in this cluster cannot be seen: {self._refused}"
         if not self._elsewhere:
             return ""
-        named, more = ", ".join(self._elsewhere[:_NAMED]), len(self._elsewhere) - _NAMED
-        rest = f" and {more} more" if more > 0 else ""
         counted = ", ".join(sorted(self._namespaces))
-        return f"a Lease {NAME} is held in namespace {named}{rest}, and stops nobody: only those in {counted} do"
+        where = shown(self._elsewhere, _NAMED)
+        return f"a Lease {NAME} is held in namespace {where}, and stops nobody: only those in {counted} do"
 
     async def look(self) -> None:
         """Look now. If the server cannot be asked, or nobody knows the time, the last answer counts; until the first

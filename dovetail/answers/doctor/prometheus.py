@@ -5,7 +5,7 @@ from typing import Final
 
 from dovetail.activities.upkeep.time_rules import questions_of
 from dovetail.answers.doctor.findings import Check, failed, fine, warned
-from dovetail.answers.wording import plural
+from dovetail.answers.wording import plural, shown
 from dovetail.model.own.gates import GateResult
 from dovetail.model.own.rollouts import BEGUN
 from dovetail.model.snapshot import Snapshot
@@ -24,8 +24,7 @@ async def prometheus_check(world: World, snapshot: Snapshot) -> tuple[Check, ...
     if world.metrics is None and not number:
         return ()
     if unknown:
-        more = f" and {len(unknown) - _SHOWN} more" if len(unknown) > _SHOWN else ""
-        return (failed(NAME, f"{'; '.join(unknown[:_SHOWN])}{more}", _ADVICE),)
+        return (failed(NAME, shown(unknown, _SHOWN, "; "), _ADVICE),)
     words = f"{plural(number, 'question')} of roll-outs and policies" if number else "nobody asks anything"
     if world.metrics is None:
         return (fine(NAME, f"{words}, which workers have been answered"),)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
 
-from dovetail.answers.wording import plural
+from dovetail.answers.wording import plural, shown
 from dovetail.disruption.nodes.fleet import Fleet
 from dovetail.disruption.nodes.screening import judge
 from dovetail.disruption.settings import DisruptionSettings
@@ -45,5 +45,4 @@ class KeptNodes:
             free += 1
             if free >= wanted:
                 return ""
-        more = f" and {len(kept) - NAMED} more" if len(kept) > NAMED else ""
-        return f"{plural(len(kept), 'node')} kept, {'; '.join(kept[:NAMED])}{more}" if kept else ""
+        return f"{plural(len(kept), 'node')} kept, {shown(kept, NAMED, '; ')}" if kept else ""

@@ -13,6 +13,7 @@ from math import isnan
 from typing import Annotated, Final
 
 from dovetail.model.own.forms import Form, Key, Moment, MomentIfEver, Number, between
+from dovetail.model.values.listing import shown
 from dovetail.model.values.quoting import one_line
 from dovetail.model.values.time import format_time
 
@@ -96,9 +97,8 @@ class AlertsRule:
         firing = Counter(each.label(_ALERT) for each in samples)
         if not firing:
             return GateResult.PASSING, ""
-        named = [f"{name} ({number})" if number > 1 else name for name, number in sorted(firing.items())[:_NAMED]]
-        more = f" and {len(firing) - _NAMED} more" if len(firing) > _NAMED else ""
-        return GateResult.FAILING, one_line(f"alerts fire: {', '.join(named)}{more}")
+        named = [f"{name} ({number})" if number > 1 else name for name, number in sorted(firing.items())]
+        return GateResult.FAILING, one_line(f"alerts fire: {shown(named, _NAMED)}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,6 +14,7 @@ from dovetail.model.own.rollouts import NODES_GATE, NodesGate
 from dovetail.model.pods import Pod, controller_of
 from dovetail.model.pools import NodePool
 from dovetail.model.snapshot import Claims, Snapshot
+from dovetail.model.values.listing import shown
 from dovetail.rules.rollout.moves import CONFIRMED, LONGEST_WORDS
 from dovetail.rules.rollout.nodes import split_of
 
@@ -46,7 +47,7 @@ def nodes_gate(snapshot: Snapshot, pool: NodePool, known: NodesGate, now: float)
     """The gate now. `known`: what it said last; a worse result is blamed on the target only after a minute. What nobody
     looked at, while all workers were away, counts for nothing, but what failed before them fails still."""
     counts = _counted(snapshot, pool, now)
-    worse = _names(owner for owner, each in counts.items() if each.is_worse)
+    worse = shown(sorted(owner for owner, each in counts.items() if each.is_worse), _NAMED)
     if worse:
         goes_on = known.since is not None and now - known.asked <= NODES_GATE.counts_for
         since = known.since if known.since is not None and goes_on else float(int(now))
@@ -56,7 +57,7 @@ def nodes_gate(snapshot: Snapshot, pool: NodePool, known: NodesGate, now: float)
         found = NodesGate(result=result, since=since, message=message[:LONGEST_WORDS], asked=float(int(now)))
         is_written = known == replace(found, asked=known.asked) and now - known.asked < WRITTEN
         return known if is_written else found
-    starting = _names(owner for owner, each in counts.items() if each.is_open)
+    starting = shown(sorted(owner for owner, each in counts.items() if each.is_open), _NAMED)
     if starting:
         message = f"no pod is ready yet on nodes at the target: {starting}"
         return NodesGate(message=message[:LONGEST_WORDS])
@@ -97,9 +98,3 @@ def _count(counts: _Counts, pod: Pod, at_target: bool, now: float) -> None:
         counts.starting += 1
     else:
         counts.unready += 1
-
-
-def _names(owners: Iterator[str]) -> str:
-    found = sorted(owners)
-    more = f" and {len(found) - _NAMED} more" if len(found) > _NAMED else ""
-    return f"{', '.join(found[:_NAMED])}{more}"
