@@ -14,11 +14,11 @@ from dovetail.model import names
 from dovetail.model.nodes import Condition, Node, NodeClaim, RepairPolicy
 from dovetail.model.own.claim_memory import memory_of
 from dovetail.model.snapshot import Snapshot
+from dovetail.model.values.durations import DAY
 
 SHARE: Final = 20  # percent of a pool's nodes, rounded up (GCR-14)
 AGING_SECONDS: Final = 1800.0  # so long after its toleration a fault counts as one priority more
 REBOOTS: Final = 2  # of a node within a day; then it is replaced
-DAY: Final = 86_400.0
 
 Policies = tuple[RepairPolicy, ...]
 

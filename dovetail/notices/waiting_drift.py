@@ -1,12 +1,9 @@
 """Notices about nodes that have drifted and cannot begin to leave."""
 
-from typing import Final
-
 from dovetail.model.nodes import Node
+from dovetail.model.values.durations import DAY
 from dovetail.notices.about import notice_about
 from dovetail.notices.notice import Notice
-
-DAY: Final = 86_400.0
 
 
 def drift_waits(node: Node, waited: float, why: str) -> Notice:

@@ -11,7 +11,6 @@ import pytest
 from dovetail.adapters.folder.kept_objects import FolderObjects
 from dovetail.answers.questions import table
 from dovetail.answers.questions.asking import Answered, Asked
-from dovetail.answers.record.bill import DAY
 from dovetail.answers.record.entries import Entries, Entry, Period
 from dovetail.answers.record.kept import Archive
 from dovetail.answers.record.lives import joined
@@ -32,6 +31,7 @@ from dovetail.model.own.claim_memory import with_memory
 from dovetail.model.pools import Catalogue
 from dovetail.model.reasons.endings import Ending
 from dovetail.model.snapshot import Snapshot
+from dovetail.model.values.durations import DAY
 from dovetail.telemetry.metrics.ours.last_day import LastDay
 from worlds.disruption import TYPES, a_pair, a_type, an_offering, condition
 

@@ -25,10 +25,10 @@ from dovetail.connection.temporal import ANSWER_SECONDS
 from dovetail.messages.states import SchedulerState
 from dovetail.messages.workflow_ids import caretaker_id, interruptions_id, scheduler_id, task_queue
 from dovetail.messages.workflow_types import SCHEDULER
+from dovetail.model.values.durations import DAY
 from dovetail.workflows.converter import UnreadablePayload
 
 RETENTION_DAYS: Final = 30
-DAY: Final = 86400
 MOST_CLUSTERS: Final = 200  # more should not fall together
 SCHEDULERS: Final = f"WorkflowType = '{SCHEDULER}' AND ExecutionStatus = 'Running'"
 CHECK_SECONDS: Final = 15.0  # a server that answered just now answers within this time

@@ -11,9 +11,9 @@ from dovetail.model import names
 from dovetail.model.nodes import NodeClaim
 from dovetail.model.own.claim_memory import memory_of
 from dovetail.model.snapshot import Snapshot
+from dovetail.model.values.durations import DAY
 
 HOUR: Final = 3600.0
-DAY: Final = 86400.0
 
 
 @dataclass(frozen=True, slots=True)

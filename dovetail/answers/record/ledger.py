@@ -15,12 +15,13 @@ from dataclasses import dataclass, field, replace
 from heapq import heappop, heappush
 from typing import Final
 
-from dovetail.answers.record.bill import DAY, CostSpan, costs_of, on_demand_since, standing_of
+from dovetail.answers.record.bill import CostSpan, costs_of, on_demand_since, standing_of
 from dovetail.answers.record.entries import Entry
 from dovetail.answers.record.prices import NOTHING, PricedSize, Prices, Room
 from dovetail.model.reasons.disruption_reasons import DisruptionReason
 from dovetail.model.reasons.endings import Ending
 from dovetail.model.snapshot import Snapshot
+from dovetail.model.values.durations import DAY
 
 _CONSOLIDATED: Final = frozenset({DisruptionReason.EMPTY.value, DisruptionReason.UNDERUTILIZED.value})
 _ONE: Final = PricedSize(None, 1.0, 1.0)

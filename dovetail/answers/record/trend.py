@@ -8,10 +8,11 @@ from dataclasses import dataclass, field
 from itertools import chain
 from typing import Final
 
-from dovetail.answers.record.bill import DAY, Bill, CostSpan, bill_of
+from dovetail.answers.record.bill import Bill, CostSpan, bill_of
 from dovetail.answers.record.entries import Entries
 from dovetail.answers.record.lives import distinct
 from dovetail.model.snapshot import Snapshot
+from dovetail.model.values.durations import DAY
 
 STEP_SECONDS: Final = 300.0
 MOST_POINTS: Final = int(DAY / STEP_SECONDS)

@@ -107,9 +107,9 @@ async def look_at_trend(source: "Source", past: "Trend") -> None:
     await asyncio.to_thread(past.look, fleet)
     if past.is_filled or not source.settings.cluster:
         return
-    from dovetail.answers.record.bill import DAY
     from dovetail.answers.record.entries import Period
     from dovetail.answers.record.kept import entries_of, kept_objects
+    from dovetail.model.values.durations import DAY
 
     try:
         client, day = await source.temporal(), Period(since=fleet.now - DAY, ends=True)

@@ -16,11 +16,11 @@ from temporalio.service import RPCError, RPCStatusCode
 from dovetail.answers.failures import CommandFailed
 from dovetail.cli.output import say
 from dovetail.connection.search_attributes import missing_search_attributes, register_search_attributes
+from dovetail.model.values.durations import DAY
 from dovetail.model.values.setting_texts import seconds_of
 
 # A server's parts learn of a new namespace one after another.
 KNOWN_SECONDS: Final = 60.0
-DAY: Final = 86400
 
 
 async def set_up_temporal(client: Client, retention: str) -> None:

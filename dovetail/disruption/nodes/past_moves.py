@@ -10,8 +10,8 @@ from typing import Final
 
 from dovetail.disruption.nodes.candidates import Candidate
 from dovetail.model.own.claim_memory import LeftKind, memory_of
+from dovetail.model.values.durations import DAY
 
-REMEMBERED_SECONDS: Final = 86_400.0
 MOST_KINDS: Final = 100  # of the newest; with more, an annotation would fill a plan
 
 Kind = tuple[str, str]  # instance type and capacity type
@@ -22,7 +22,7 @@ def moved_from(candidates: Iterable[Candidate], now: float) -> dict[Kind, float]
     found: dict[Kind, float] = {}
     for candidate in candidates:
         for left in memory_of(candidate.claim.annotations).moved_from:
-            if now - left.at < REMEMBERED_SECONDS:
+            if now - left.at < DAY:
                 kind = left.type, left.capacity
                 found[kind] = max(left.at, found.get(kind, left.at))
     return found

@@ -14,9 +14,9 @@ from functools import lru_cache
 from typing import Annotated, Final, NamedTuple
 
 from dovetail.model.own.forms import Form, Key
+from dovetail.model.values.durations import DAY
 from dovetail.model.values.quoting import shown
 
-DAY: Final = 86_400
 DAYS: Final = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 MOST_DAYS: Final = 400  # no change further ahead is looked for: a window of one date comes again in a year
 # Days in which windows without dates come again, even if one lies in an hour that a change of clocks skips. Not so

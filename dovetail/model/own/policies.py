@@ -16,12 +16,13 @@ from dovetail.model.own.drain_rules import DrainRules
 from dovetail.model.own.forms import Form, Key, Moment, OwnObject, Seconds, yes
 from dovetail.model.own.gates import GateVerdict
 from dovetail.model.own.health import HealthRule, HealthState
-from dovetail.model.own.openings import DAY, Timetable, Window, next_change, wall_clock
+from dovetail.model.own.openings import Timetable, Window, next_change, wall_clock
 from dovetail.model.own.rates import Rate
 from dovetail.model.own.rollouts import Rollout, RolloutPlan
 from dovetail.model.pods import LabelSelector
 from dovetail.model.pools import NodePool
 from dovetail.model.scheduling.selectors import matches
+from dovetail.model.values.durations import DAY
 from dovetail.model.values.quoting import shown
 from dovetail.model.values.remembering import MEGABYTE, remembered
 from dovetail.model.values.time import format_time

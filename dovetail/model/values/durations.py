@@ -9,6 +9,7 @@ from dovetail.model.values.quoting import quoted
 from dovetail.model.values.remembering import MEGABYTE, remembered
 
 NANOSECONDS: Final = 10**9
+DAY: Final = 86_400  # seconds
 
 _UNITS: Final = {
     "ns": 1,
