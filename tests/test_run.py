@@ -245,6 +245,15 @@ def test_lanes_read_every_folder_with_tests_that_wait(mark: str, read: tuple[str
     assert folders and folders <= {folder.rstrip("/") for folder in read}
 
 
+def test_the_page_says_which_folders_each_lane_takes() -> None:
+    page = (ROOT / "docs" / "tests.md").read_text()
+    rows = [line.rpartition(" | ")[2] for line in page.splitlines() if line.startswith("| two ")]
+
+    named = [{f"tests/{name}/" for name in re.findall(r"`(\w+)`", row)} for row in rows]
+
+    assert named == [{*REAL}, {*WAITING}, set()]
+
+
 def test_the_list_of_the_soak_names_every_file_that_has_some() -> None:
     marked = re.compile(r"pytest\.mark\.soak\b")
     having = {
