@@ -11,7 +11,7 @@ node is rebooted. Until the boot id is written down it can be called off, as any
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from temporalio import activity
@@ -30,14 +30,14 @@ from dovetail.messages.outcomes import StepOutcome
 from dovetail.messages.writes import claim_write
 from dovetail.model import names
 from dovetail.model.nodes import Condition, Node, NodeClaim
-from dovetail.model.own.claim_memory import memory_of, remembering
+from dovetail.model.own.claim_memory import memory_of, remembering, with_memory
 from dovetail.model.reasons.disruption_reasons import DisruptionReason
 from dovetail.model.reasons.endings import Ending
 from dovetail.model.scheduling.taints import Taint
 from dovetail.model.values.durations import parse_seconds
 from dovetail.notices.claims import reboot_failed, reboot_observed
 from dovetail.ports.cloud import Cloud
-from dovetail.ports.failures import Permanent
+from dovetail.ports.failures import NotAsked, Permanent, Retryable
 from dovetail.ports.objects import ClaimStatus, MetadataChange, NodeClaims, Nodes, Notices, Pods
 from dovetail.telemetry.metrics.karpenters.lifecycle import disrupted, rebooted
 from dovetail.termination.evictions import plan_evictions
@@ -119,20 +119,37 @@ class RebootNodes:
         condition = claim.condition(names.REBOOTING)
         if condition is None or condition.status != "True":
             return await self._clean(claim, node, "it has ended")
-        issued = memory_of(claim.annotations).reboot_issued
+        issued = _issued_at(claim, condition)
         if issued is not None:
             return await self._look(claim, node, condition, issued)
         if reboot_called_off(claim) is not None:
             return await self._call_off(claim, node)
-        if self.now() > condition.changed + _grace_of(claim) + ISSUING_SECONDS:
-            return await self._give_up(claim, "the cloud did not take the reboot", "provider_error")
+        is_late = self.now() > _until(claim, condition) + ISSUING_SECONDS
         if node is None:
+            if is_late:
+                return await self._give_up(claim, "it has no Node", "recovery_timeout")
             return StepOutcome(message="waiting for its node")
         if names.PRE_BOOT_ID not in claim.annotations:
+            if is_late:
+                return await self._begin_anew(claim, node)
             node = await self._fence(node) or node
-            if not await self._empty(claim, node, condition):
+            if not await self._empty(claim, node, replace(condition, changed=_since(claim, condition))):
                 return StepOutcome(message="its pods are leaving", writes=(claim_write(claim),))
         return await self._issue(claim, node, condition)
+
+    async def _begin_anew(self, claim: NodeClaim, node: Node) -> StepOutcome:
+        """Nobody has looked for so long that its pods were not waited for: they get their time again, if it is to be
+        rebooted still. The cloud was never asked, so nothing has failed."""
+        fault = await self.ports.repairs.fault(node, _without_last(claim))
+        if fault is None or not fault.reboots:
+            return await self._call_off(claim, node)
+        await revise_claim(self.ports.claims, claim, self._moved)
+        return StepOutcome(message="its pods are leaving")
+
+    def _moved(self, claim: NodeClaim) -> MetadataChange:
+        """Its moment among those of the reboots of its instance, which is now."""
+        moments = (*memory_of(claim.annotations).reboots[:-1], self.now())
+        return MetadataChange(annotations=remembering(claim.annotations, reboots=moments))
 
     async def _empty(self, claim: NodeClaim, node: Node, condition: Condition) -> bool:
         """Ask pods to leave, forcing none; answers whether nothing is waited for any more."""
@@ -154,12 +171,18 @@ class RebootNodes:
                 return self.now() >= condition.changed + max(_grace_of(claim), LEAST_SECONDS)
             await self.pause(1.0)
 
+    def _last_note(self, claim: NodeClaim, node: Node) -> MetadataChange | None:
+        """The boot id that says whether the reboot has happened; None where it has been called off by now."""
+        if reboot_called_off(claim) is not None:
+            return None
+        return MetadataChange(annotations={names.PRE_BOOT_ID: node.boot_id, **self._moved(claim).annotations})
+
     async def _issue(self, claim: NodeClaim, node: Node, condition: Condition) -> StepOutcome:
         """Ask the cloud, unless it has happened: an earlier step may have asked and crashed before it wrote that
         down."""
         before = claim.annotations.get(names.PRE_BOOT_ID)
         if before is None:
-            noted = await revise_claim(self.ports.claims, claim, lambda found: _last_note(found, node))
+            noted = await revise_claim(self.ports.claims, claim, lambda found: self._last_note(found, node))
             if noted is None:
                 return StepOutcome(message="already gone")
             if not noted.is_reboot_ordered:
@@ -170,6 +193,13 @@ class RebootNodes:
                 await self.ports.cloud.reboot(claim.provider_id, claim.name)
             except Permanent as error:  # trying again cannot help
                 return await self._give_up(claim, f"reboot rejected by the cloud provider: {error}", "provider_error")
+            except Retryable as error:
+                if self.now() <= _until(claim, condition) + ISSUING_SECONDS:
+                    raise
+                if not isinstance(error, NotAsked):
+                    return await self._give_up(claim, "the cloud did not take the reboot", "provider_error")
+                await revise_claim(self.ports.claims, claim, self._moved)
+                raise
         now = self.now()
 
         def issued(found: NodeClaim) -> MetadataChange:
@@ -254,11 +284,29 @@ class RebootNodes:
         return await revise_status(self.ports.claims, claim, change_of)
 
 
-def _last_note(claim: NodeClaim, node: Node) -> MetadataChange | None:
-    """The boot id that says whether the reboot has happened; None where it has been called off by now."""
-    return (
-        None if reboot_called_off(claim) is not None else MetadataChange(annotations={names.PRE_BOOT_ID: node.boot_id})
-    )
+def _issued_at(claim: NodeClaim, condition: Condition) -> float | None:
+    """When the cloud took it, or a moment no earlier: Karpenter writes down that it has, and not when."""
+    issued = memory_of(claim.annotations).reboot_issued
+    return _until(claim, condition) if issued is None and condition.reason == ISSUED else issued
+
+
+def _since(claim: NodeClaim, condition: Condition) -> float:
+    """When it began, the last time; once its boot id is written down, when the cloud was to be asked first."""
+    return max([condition.changed, *recent_reboots(claim, condition.changed)])
+
+
+def _until(claim: NodeClaim, condition: Condition) -> float:
+    """When the cloud is asked at the latest."""
+    grace = _grace_of(claim)
+    if names.PRE_BOOT_ID in claim.annotations:
+        return max(condition.changed + grace, _since(claim, condition))
+    return _since(claim, condition) + grace
+
+
+def _without_last(claim: NodeClaim) -> NodeClaim:
+    """The claim as if its instance were not being rebooted now."""
+    annotations = claim.annotations
+    return replace(claim, annotations=with_memory(annotations, reboots=memory_of(annotations).reboots[:-1]))
 
 
 def _grace_of(claim: NodeClaim) -> float:

@@ -43,6 +43,10 @@ class Postponed(Retryable):
     """Nothing is wrong: it waits for the end of something outside, which is reported where it happens."""
 
 
+class NotAsked(Postponed):
+    """The other side was not asked at all: what it says about that place is not to be relied on now."""
+
+
 class NotSeenYet(Retryable):
     """The watch-fed view has not caught up with a write, or is not usable now."""
 

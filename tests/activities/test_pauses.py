@@ -185,9 +185,10 @@ async def test_a_replacement_waits_for_launches_of_the_pool_in_which_it_is_made_
     pauses_of: tuple[str, str], kind: str
 ) -> None:
     """The decision finds another pool where launches of its own are paused; the mark asks no more of it."""
-    before, since = ({"annotations": {names.PAUSED: "launches"}} if name else {} for name in pauses_of)
+    before, since = pauses_of
+    launches = {names.PAUSED: "launches"}
     pools = {name: disruption.a_pool(name, consolidate_after=None, weight=10 * (name == "b")) for name in "abc"}
-    pools["a"] = replace(pools["a"], **before)
+    pools[before] = replace(pools[before], annotations=launches)
     requested = {"annotations": {names.REPLACE: "soon"}} if kind == "Requested" else {}
     aged = {"expire_after": 90_000.0} if kind == "Expired" else {}
     pair = disruption.a_pair("n1", also=(names.DRIFTED,) if kind == "Drifted" else (), claim={**requested, **aged})
@@ -200,7 +201,7 @@ async def test_a_replacement_waits_for_launches_of_the_pool_in_which_it_is_made_
     world = World()
     world.clock = disruption.NOW
     world.put(pair.claim, pair.node, *snapshot.pods.values())
-    pools[pauses_of[1]] = replace(pools[pauses_of[1]], **since)
+    pools[since] = replace(pools[since], annotations=launches)
     live = live_pauses(world, pools=Pools(*pools.values()))
     request = MarkRequest(owner="c/disrupt/1", command=command, seen=Seen.of(snapshot).ready(world.now()))
 
@@ -208,7 +209,7 @@ async def test_a_replacement_waits_for_launches_of_the_pool_in_which_it_is_made_
 
     (made,) = command.replacements
     assert (command.reason, made.pool) == (kind, "b")
-    assert outcome.marked == (() if pauses_of[1] == "b" else ("claim-n1",))
+    assert outcome.marked == (() if since == "b" else ("claim-n1",))
     assert all(why.startswith("launches paused for NodePool b") for _, why in outcome.refused)
 
 

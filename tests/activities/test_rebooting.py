@@ -16,7 +16,7 @@ from dovetail.messages.subjects import ClaimRef
 from dovetail.model import names
 from dovetail.model.nodes import Condition, Node, NodeClaim, NodeClassRef, RepairPolicy
 from dovetail.model.pods import Pod
-from dovetail.ports.failures import Forbidden, Retryable
+from dovetail.ports.failures import Forbidden, NotAsked, Retryable
 from tests.placement.builders import a_bound_pod
 from worlds.fakes.cloud import FakeCloud
 from worlds.fakes.nodes import FakeClaims, FakeNodes
@@ -242,6 +242,89 @@ async def test_what_the_cloud_does_not_take_is_asked_for_again_and_then_replaced
 
     assert tries > 10
     assert scene.claim.deleting_since is not None
+
+
+@pytest.mark.parametrize("late", [60.0, 610.0, 7200.0])
+@pytest.mark.parametrize("by", ["Karpenter", "a call that was not recorded", "us"])
+async def test_a_node_that_is_up_again_is_rebooted_however_late_somebody_looks(by: str, late: float) -> None:
+    """Temporal or all workers were away meanwhile, or the cluster was given over in the middle."""
+    scene = Scene()
+    await scene.until("the cloud reboots it")
+    if by != "us":
+        left = {key: text for key, text in scene.claim.annotations.items() if key != names.REBOOT_ISSUED}
+        scene.world.put(replace(scene.claim, annotations=left))
+    if by == "Karpenter":
+        left = {key: text for key, text in scene.claim.annotations.items() if key != names.REBOOTS}
+        scene.world.put(replace(scene.claim, annotations=left))
+    else:
+        reason = "RebootRequested" if by != "us" else "RebootIssued"
+        began = scene.claim.condition(names.REBOOTING)
+        assert began is not None
+        rest = tuple(each for each in scene.claim.conditions if each is not began)
+        scene.world.put(replace(scene.claim, conditions=(*rest, replace(began, reason=reason))))
+    scene.booted()
+    await scene.world.pause(late)
+
+    await scene.until("rebooted")
+
+    assert (len(scene.calls), scene.claim.deleting_since, scene.left) == (1, None, {})
+
+
+@pytest.mark.parametrize("away", [15.0, 700.0, 7200.0])
+async def test_a_reboot_at_which_nobody_looked_begins_anew_and_its_pods_have_their_time_again(away: float) -> None:
+    """The cloud was never asked, so nothing has failed."""
+    scene = Scene(a_bound_pod("p", "n", do_not_disrupt="true"))
+    assert await scene.step() == "its pods are leaving"
+    await scene.world.pause(away)
+    since = scene.world.clock
+
+    await scene.until("the cloud reboots it")
+
+    assert scene.world.clock - since > 250.0
+    assert (len(scene.calls), scene.claim.deleting_since) == (1, None)
+    assert len(scene.claim.annotations[names.REBOOTS].split()) == 1
+    scene.booted()
+    await scene.until("rebooted")
+
+
+async def test_a_reboot_at_which_nobody_looked_is_called_off_where_the_node_is_well_by_now() -> None:
+    scene = Scene(a_bound_pod("p", "n", do_not_disrupt="true"))
+    assert await scene.step() == "its pods are leaving"
+    await scene.world.pause(700.0)
+    scene.world.put(replace(scene.node, conditions=(WELL,)))
+
+    assert await scene.step() == "called off"
+
+    assert (scene.calls, scene.node.taints, scene.claim.deleting_since) == ([], (), None)
+    assert (scene.said[:2], scene.claim.annotations) == (("False", "RebootCalledOff"), {})
+
+
+@pytest.mark.parametrize("shift", [400.0, 3600.0])
+@pytest.mark.parametrize("takes", [True, False])
+async def test_what_the_cloud_was_not_asked_is_not_what_it_did_not_take(shift: float, takes: bool) -> None:
+    """As long as traffic is shifted away from the zone. The five minutes count from the first question on."""
+    scene = Scene(a_bound_pod("p", "n", do_not_disrupt="true"))
+    end, real, asked = scene.world.now() + shift, scene.cloud.reboot, list[float]()
+
+    async def reboot(provider_id: str, claim: str = "") -> None:
+        if scene.world.now() < end:
+            raise NotAsked("ec2:RebootInstances", "traffic is shifted away from the zone")
+        asked.append(scene.world.now())
+        if not takes:
+            raise Retryable("ec2:RebootInstances", "RequestLimitExceeded")
+        await real(provider_id, claim)
+
+    scene.cloud.reboot = reboot  # type: ignore[method-assign]
+    said, deadline = "", end + 1200.0
+    while said not in ("the cloud reboots it", "the cloud did not take the reboot") and scene.world.now() < deadline:
+        try:
+            said = await scene.step()
+        except Retryable:
+            await scene.world.pause(15.0)
+
+    assert said == ("the cloud reboots it" if takes else "the cloud did not take the reboot")
+    assert (scene.claim.deleting_since is None) is takes
+    assert takes or len(asked) > 1
 
 
 @pytest.mark.parametrize("booted", [False, True])

@@ -26,7 +26,7 @@ from dovetail.lifecycle.launch_requests import GroupShare
 from dovetail.model import names as core
 from dovetail.model.nodes import NodeClaim
 from dovetail.ports.cloud import ClassNotReady, Instance, LaunchRefused, NoCapacity, Prepared
-from dovetail.ports.failures import Failure, Misconfigured, Postponed, Refused
+from dovetail.ports.failures import Failure, Misconfigured, NotAsked, Postponed, Refused
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,7 +108,7 @@ class AwsCloud:
             raise Refused(f"NodeClaim/{claim}", f"status.providerID names no instance: {provider_id[:100]!r}")
         self._check_place(provider_id)
         if self._is_shifted(provider_id):
-            raise Postponed("ec2:RebootInstances", f"traffic is shifted away from the zone of {provider_id}")
+            raise NotAsked("ec2:RebootInstances", f"traffic is shifted away from the zone of {provider_id}")
         facts = await self._parts.inventory.live(identity)
         if facts is None or facts.state != "running":
             raise Postponed("ec2:RebootInstances", f"instance {identity} does not run")

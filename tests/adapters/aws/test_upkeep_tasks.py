@@ -19,7 +19,7 @@ from dovetail.model.pods import Expression
 from dovetail.model.pools import ClaimTemplate, NodePool
 from dovetail.model.scheduling.taints import Taint
 from dovetail.ports.cloud import Instance, Prepared
-from dovetail.ports.failures import Postponed
+from dovetail.ports.failures import NotAsked, Postponed
 from dovetail.ports.objects import ClaimStatus, MetadataChange, NewClaim
 from testbed.cloud.server import CloudServer
 from worlds.aws import (
@@ -391,10 +391,13 @@ class TestZonalShift:
 
         with pytest.raises(Postponed):
             await scene.adapter.cloud.terminate(claim.provider_id)
+        with pytest.raises(NotAsked):
+            await scene.adapter.cloud.reboot(claim.provider_id)
         found = await scene.adapter.cloud.find(provider_id=claim.provider_id)
         catalogue = await scene.adapter.catalogues.catalogue(a_pool("all"))
 
         assert scene.server.calls("DescribeInstances", since) == scene.server.calls("TerminateInstances", since) == []
+        assert scene.server.calls("RebootInstances", since) == []
         assert found is not None
         assert found.provider_id == claim.provider_id
         zones = {
