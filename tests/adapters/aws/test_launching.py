@@ -515,6 +515,19 @@ async def test_an_instance_is_found_by_its_claim_and_by_its_id_until_it_is_gone(
     assert len(ready.calls("TerminateInstances")) == 1
 
 
+async def test_look_ups_by_claim_that_come_together_share_a_call(ready: Stage) -> None:
+    """Each launch begins with one: a thousand calls would be more than an account may make."""
+    claims = [a_claim() for _ in range(3)]
+    instances = [await ready.launched(claim) for claim in claims]
+    ready.since = ready.server.control("GET", "ledger")["last"]
+
+    uids = [*(claim.uid for claim in claims), "of nobody"]
+    found = await asyncio.gather(*[ready.adapter.cloud.find(claim_uid=uid) for uid in uids])
+
+    assert [each and each.provider_id for each in found] == [*(each.provider_id for each in instances), None]
+    assert len(ready.calls("DescribeInstances")) == 1
+
+
 async def test_look_ups_that_come_together_share_a_call_and_one_unknown_id_spoils_none(ready: Stage) -> None:
     """AWS-92, AWS-93."""
     launched = await asyncio.gather(*[ready.launched(a_claim(M5_LARGE, on_demand())) for _ in range(4)])

@@ -47,6 +47,7 @@ class Inventory:
         self._listed_at = float("-inf")
         self._listing = asyncio.Lock()
         self._joined: JoinedCalls[_Found] = JoinedCalls("describe_instances", self._by_ids)
+        self._of_claims = JoinedCalls("describe_instances", self._by_claims)
 
     @property
     def cluster_uid(self) -> str:
@@ -78,12 +79,22 @@ class Inventory:
 
     async def of_claim(self, claim_uid: str) -> InstanceFacts | None:
         """The oldest live instance that carries the claim's UID."""
-        rows = await self._described(Filters=[{"Name": f"tag:{core.CLAIM_UID_TAG}", "Values": [claim_uid]}, _LIVE])
-        rows = [facts for facts in rows if not self.is_foreign(facts)]
+        rows = await self._of_claims.answer(claim_uid)
         if not rows:
             ours = (facts.id for facts in self._launched.values() if facts.tags.get(core.CLAIM_UID_TAG) == claim_uid)
             return await self.live(max(ours, key=lambda each: self._launched[each].launched, default=""))
         return min(rows, key=lambda facts: (facts.state == "shutting-down", facts.launched, facts.id))
+
+    async def _by_claims(self, uids: list[str]) -> dict[str, list[InstanceFacts]]:
+        found: dict[str, list[InstanceFacts]] = {}
+        for start in range(0, len(uids), _MOST_VALUES):
+            values = uids[start : start + _MOST_VALUES]
+            for facts in await self._described(
+                Filters=[{"Name": f"tag:{core.CLAIM_UID_TAG}", "Values": values}, _LIVE]
+            ):
+                if not self.is_foreign(facts):
+                    found.setdefault(facts.tags[core.CLAIM_UID_TAG], []).append(facts)
+        return found
 
     def launched(self, facts: InstanceFacts) -> None:
         """Remember what was just launched, until EC2 shows it to everyone."""
