@@ -232,3 +232,29 @@ def test_the_next_leaves_only_once_the_last_one_is_replaced(away: str) -> None:
     }.get(away, a_pair("n2"))
 
     assert not any(c.reason == "Unhealthy" for c in commands(a_full_static(ill("n1"), other, **pools), FIRST))
+
+
+def test_nodes_that_were_never_up_and_are_sick_do_not_wait_for_each_other() -> None:
+    """And the drift of another waits for them."""
+    labels = {k: v for k, v in a_pair("n1").node.labels.items() if k != names.INITIALIZED}
+    sick = [ill(name, node={"labels": {**labels, names.HOSTNAME: name}}) for name in ("n1", "n2")]
+
+    (command,) = commands(a_full_static(*sick), FIRST)
+    tolerated = decide(a_full_static(sick[0], ill("n2", minutes=1, node={"labels": sick[1].node.labels})), FIRST, never)
+    drifted = decide(a_full_static(sick[0], a_pair("n3", also=(names.DRIFTED,))), replace(FIRST, repairs=False), never)
+
+    assert (command.reason, command.terminates_first, len(command.targets)) == ("Unhealthy", "static-at-limit", 1)
+    for found, who in ((tolerated, "n2"), (drifted, "n1")):
+        assert not isinstance(found.choice, DisruptionPlan)
+        says = {example for refusal in found.choice.refusals for example in refusal.examples}
+        assert any(each.endswith(f"No node leaves first: {who} is not up yet") for each in says)
+
+
+def test_a_static_pool_whose_limit_is_below_its_replicas_says_so() -> None:
+    world = a_full_static(a_pair("n1", also=(names.DRIFTED,)), replicas=12)
+    choice = decide(world, FIRST, never).choice
+
+    assert not isinstance(choice, DisruptionPlan)
+    assert "n1: No node leaves first: NodePool a has 10 of 12 replicas" in {
+        example for refusal in choice.refusals for example in refusal.examples
+    }

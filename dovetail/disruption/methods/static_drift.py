@@ -60,10 +60,11 @@ def replace_from_template(
         want = min(allowed[name].left, len(found)) if paced else len(found)
         grant, block = _grant(round_.fleet, numbers, want)
         if want and block is AT_LIMIT and reason in round_.settings.terminates_first:
-            if _is_whole(round_.fleet, pool, found[0]):
+            missing = _missing(round_.fleet, pool, found[0])
+            if not missing:
                 commands.append(Command(reason=reason, candidates=(found[0],), terminates_first=STATIC_AT_LIMIT))
                 continue
-            block = Block(why=WhyNot.NODE_LIMIT, message="The node that left before is not replaced yet", event=None)
+            block = Block(why=WhyNot.NODE_LIMIT, message=f"No node leaves first: {missing}", event=None)
         claims = [numbers.name(number) for number in numbers.highest(grant)] or [""] * grant
         commands.extend(_command(c, pool, claim, reason) for c, claim in zip(found[:grant], claims, strict=True))
         if allowed[name].held:
@@ -89,12 +90,20 @@ def _grant(fleet: Fleet, numbers: Numbering, want: int) -> tuple[int, Block | No
     return want, Block(why=WhyNot.BUDGET, message="No allowance is left", event=None)
 
 
-def _is_whole(fleet: Fleet, pool: NodePool, candidate: Candidate) -> bool:
-    """Whether the pool would fill the place of a node that leaves first, and lacks none now: of its nodes only one is
-    away at once."""
+def _missing(fleet: Fleet, pool: NodePool, candidate: Candidate) -> str:
+    """What the pool lacks now, or why it would not fill the place of a node that leaves first; empty if nothing: of its
+    nodes only one is away at once. Another one that is to be repaired and was never up does not count where one is
+    repaired: each would wait for the other for ever."""
+    if not pool.is_true(names.READY) or pool.deleting_since is not None:
+        return f"NodePool {pool.name} is not ready"
     claims = [m for m in fleet.members if m.claim and m.claim.labels.get(names.NODE_POOL) == pool.name]
-    up = all(m is candidate.member or (m.is_initialized and not fleet.is_leaving(m)) for m in claims)
-    return up and len(claims) == pool.replicas and pool.is_true(names.READY) and pool.deleting_since is None
+    sick = fleet.faults if candidate.fault is not None else {}
+    for member in claims:
+        if fleet.is_leaving(member):
+            return f"{member.name} is leaving"
+        if member is not candidate.member and not member.is_initialized and member.name not in sick:
+            return f"{member.name} is not up yet"
+    return "" if len(claims) == pool.replicas else f"NodePool {pool.name} has {len(claims)} of {pool.replicas} replicas"
 
 
 def _command(candidate: Candidate, pool: NodePool, claim: str, reason: DisruptionReason) -> Command:
