@@ -9,13 +9,16 @@ from dovetail.disruption.choose import Decision, decide
 from dovetail.disruption.rounds import never
 from dovetail.disruption.settings import DisruptionSettings
 from dovetail.messages.plans import DisruptionCommand, DisruptionPlan
+from dovetail.messages.workflow_ids import disruption_id
 from dovetail.model import names
 from dovetail.model.nodes import RepairPolicy
 from dovetail.model.pools import Budget, NodePool
 from dovetail.model.reasons.disruption_reasons import DisruptionReason
 from dovetail.model.snapshot import Snapshot
 from dovetail.model.values.resources import NODES
+from dovetail.placement.earlier_claims import earlier_claims
 from worlds.disruption import NOW, Pair, a_pair, a_pdb, a_pod, a_pool, a_world, condition
+from worlds.made_claims import made_by
 
 MINUTE: Final = 60.0
 POLICIES: Final = (
@@ -258,3 +261,41 @@ def test_a_static_pool_whose_limit_is_below_its_replicas_says_so() -> None:
     assert "n1: No node leaves first: NodePool a has 10 of 12 replicas" in {
         example for refusal in choice.refusals for example in refusal.examples
     }
+
+
+@pytest.mark.parametrize("drains", [True, False])
+def test_a_replacement_that_falls_ill_is_repaired_though_the_node_before_it_still_drains(drains: bool) -> None:
+    """Its pods are not ready, so a PDB holds those of the node before it: each would wait for the other for ever."""
+    new = ill("new", minutes=180, kind="GPU", reason="Fatal", claim={"annotations": made_by("plan7")})
+    owned = {"annotations": {names.OWNER: disruption_id("c", "plan7")}, "deleting_since": NOW - 180 * MINUTE}
+    old = [a_pair("old", claim=owned)] if drains else []
+    world = a_fleet(new, pods=(a_pod("new", "3", ready=False), *(a_pod(pair.node.name, "3") for pair in old)))
+    pairs = {pair.claim.name: pair for pair in old}
+    world = replace(
+        world,
+        claims={**world.claims, **{name: pair.claim for name, pair in pairs.items()}},
+        nodes={**world.nodes, **{pair.node.name: pair.node for pair in pairs.values()}},
+    )
+
+    (command,) = commands(world)
+
+    assert ([target.node for target in command.targets], len(command.replacements)) == (["new"], 1)
+
+
+def test_a_node_whose_device_never_comes_is_repaired_though_a_pod_waits_for_it() -> None:
+    """Another pod runs there, so it is not given up as one that never came up. The pod is planned for anew then."""
+    waits, runs = a_pod(cpu="4"), a_pod("n1", "1")
+    labels = {key: value for key, value in a_pair("n1").node.labels.items() if key != names.INITIALIZED}
+    notes = {**made_by("p", reason="provisioned"), names.PLANNED_PODS: f"{waits.uid},{runs.uid}"}
+    sick = ill("n1", minutes=120, kind="GPU", reason="Fatal", node={"labels": labels}, claim={"annotations": notes})
+    up = condition(names.INITIALIZED_CONDITION, status="Unknown", reason="ResourceNotRegistered")
+    others = tuple(each for each in sick.claim.conditions if each.type != names.INITIALIZED_CONDITION)
+    sick = replace(sick, claim=replace(sick.claim, conditions=(*others, up)))
+    world = a_fleet(sick, pods=(waits, runs))
+
+    (command,) = commands(world)
+    leaving = replace(world, claims={**world.claims, "claim-n1": replace(sick.claim, deleting_since=NOW)})
+
+    assert [target.node for target in command.targets] == ["n1"]
+    assert earlier_claims(world, [waits], {}, 3).awaited == {waits.uid: "claim-n1"}
+    assert earlier_claims(leaving, [waits], {}, 3).awaited == {}

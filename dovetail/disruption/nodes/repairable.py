@@ -1,7 +1,8 @@
 """The unhealthy nodes that may be repaired.
 
-Neither do-not-disrupt on the Node keeps one that is broken, nor that it was never initialised; pods that hold it are
-waited for as long as its drain may last.
+Neither do-not-disrupt on the Node keeps one that is broken, nor that it was never initialised, nor that its room is
+promised: the pods on their way to it may be those that wait for it to be well, and are planned for anew once it leaves.
+Pods that hold it are waited for as long as its drain may last.
 """
 
 from dataclasses import replace
@@ -13,7 +14,7 @@ from dovetail.lifecycle.faults import NodeFault
 from dovetail.model.objects.judging import Unjudged
 from dovetail.model.reasons.disruption_reasons import WhyNot
 
-WAIVED: Final = frozenset({WhyNot.NOT_INITIALIZED, WhyNot.NODE_PROTECTED})
+WAIVED: Final = frozenset({WhyNot.NOT_INITIALIZED, WhyNot.NODE_PROTECTED, WhyNot.PROMISED})
 
 
 def repairable(fleet: Fleet) -> tuple[Candidate, ...]:
