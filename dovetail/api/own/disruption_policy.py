@@ -4,7 +4,7 @@ When nodes of the selected NodePools may begin to leave. Whether a zone or a dat
 judges it, and the condition Ready says so.
 """
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, TypeVar
 
 from pydantic import Field
 
@@ -22,10 +22,14 @@ TIME_OF_DAY = r"^([01][0-9]|2[0-3]):[0-5][0-9]$"
 _DAY = r"(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])"
 DATES = rf"^({_DAY}(/{_DAY})?|[0-9]{{4}}-{_DAY}(/[0-9]{{4}}-{_DAY})?)$"
 
+_LIST = {"x-kubernetes-list-type": "atomic"}
 Reason = Literal["Empty", "Underutilized", "Drifted", "Unhealthy", "Expired", "Requested"]
+Reasons = Annotated[tuple[Reason, ...], Field(min_length=1, max_length=6, json_schema_extra=_LIST)]
 Day = Literal["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"]
 TimeOfDay = Annotated[str, Field(max_length=5, pattern=TIME_OF_DAY)]
-_LIST = {"x-kubernetes-list-type": "atomic"}
+T = TypeVar("T")
+Few = Annotated[tuple[T, ...], Field(max_length=MOST_WINDOWS, json_schema_extra=_LIST)]
+Known = Annotated[tuple[T, ...], Field(json_schema_extra=_LIST)]
 
 _HAS_VALUES = Rule(
     message="In and NotIn need values, Exists and DoesNotExist have none",
@@ -43,7 +47,7 @@ class SelectorExpression(ApiModel):
     """The label."""
     operator: Literal["In", "NotIn", "Exists", "DoesNotExist"]
     """How the label's value relates to the values."""
-    values: Annotated[tuple[LabelValue, ...], Field(max_length=MOST_WINDOWS, json_schema_extra=_LIST)] | None = None
+    values: Few[LabelValue] | None = None
     """The values, for In and NotIn."""
 
 
@@ -52,9 +56,7 @@ class NodePoolSelector(ApiModel):
 
     match_labels: StringMap | None = None
     """Labels with exactly these values."""
-    match_expressions: (
-        Annotated[tuple[SelectorExpression, ...], Field(max_length=MOST_WINDOWS, json_schema_extra=_LIST)] | None
-    ) = None
+    match_expressions: Few[SelectorExpression] | None = None
     """Conditions, all of which must hold."""
 
 
@@ -63,23 +65,14 @@ class PolicyWindow(ApiModel):
 
     days: Annotated[tuple[Day, ...], Field(min_length=1, max_length=7, json_schema_extra=_LIST)] | None = None
     """Days of the week; of a window over midnight, the day on which it begins."""
-    dates: (
-        Annotated[
-            tuple[Annotated[str, Field(max_length=21, pattern=DATES)], ...],
-            Field(min_length=1, max_length=MOST_WINDOWS, json_schema_extra=_LIST),
-        ]
-        | None
-    ) = None
+    dates: Annotated[Few[Annotated[str, Field(max_length=21, pattern=DATES)]], Field(min_length=1)] | None = None
     """Dates, or first and last of several days: 2026-12-24/2027-01-02, or 05-01 for that day of every year."""
     from_: TimeOfDay = Field("00:00", alias="from")
     """When it begins by the wall clock."""
     to: TimeOfDay = "00:00"
     """When it ends by the wall clock; where that is not after its beginning, on the next day."""
-    reasons: Annotated[tuple[Reason, ...], Field(min_length=1, max_length=6, json_schema_extra=_LIST)] | None = None
+    reasons: Reasons | None = None
     """The reasons for which nodes leave that it is about; all where it names none."""
-
-
-Windows = Annotated[tuple[PolicyWindow, ...], Field(max_length=MOST_WINDOWS, json_schema_extra=_LIST)]
 
 
 class PolicyRate(ApiModel):
@@ -90,7 +83,7 @@ class PolicyRate(ApiModel):
     none."""
     per: Duration
     """The length of the period, from 1m to 168h: no such period has more, whenever it begins."""
-    reasons: Annotated[tuple[Reason, ...], Field(min_length=1, max_length=6, json_schema_extra=_LIST)] | None = None
+    reasons: Reasons | None = None
     """The reasons for which nodes leave that it counts and holds; all where it names none."""
 
 
@@ -150,7 +143,7 @@ class PolicyEscalation(ApiModel):
     grace period; hooks and volumes are waited for unless `blockers` names HookWaits or VolumesAttached."""
     default: Literal["Wait"] = "Wait"
     """Of Ask, what happens until somebody decides: nothing, until the next step."""
-    reasons: Annotated[tuple[Reason, ...], Field(min_length=1, max_length=6, json_schema_extra=_LIST)] | None = None
+    reasons: Reasons | None = None
     """The reasons for which nodes leave that it is about; all where it names none."""
     blockers: Annotated[tuple[Blocker, ...], Field(min_length=1, max_length=9, json_schema_extra=_LIST)] | None = None
     """What holds the drain; everything where it names nothing, but Force then leaves HookWaits, DoNotDisrupt
@@ -169,9 +162,7 @@ class PolicyHooks(ApiModel):
 class PolicyDrain(ApiModel):
     """What is done about drains that something holds."""
 
-    escalation: (
-        Annotated[tuple[PolicyEscalation, ...], Field(max_length=MOST_WINDOWS, json_schema_extra=_LIST)] | None
-    ) = None
+    escalation: Few[PolicyEscalation] | None = None
     """The steps, by their times."""
     hooks: PolicyHooks | None = None
     """How long hooks hold."""
@@ -210,11 +201,11 @@ class DisruptionPolicySpec(ApiModel):
     """The NodePools that it is about; every NodePool where it is left out."""
     time_zone: Annotated[str, Field(min_length=1, max_length=64, pattern=r"^[A-Za-z0-9_+/-]+$")] = "UTC"
     """The zone of its times, by its IANA name: Europe/Berlin."""
-    allow: Windows | None = None
+    allow: Few[PolicyWindow] | None = None
     """When nodes may begin to leave. A reason that one of these names is closed outside all that name it."""
-    deny: Windows | None = None
+    deny: Few[PolicyWindow] | None = None
     """When nodes may not begin to leave; wins over allow."""
-    rates: Annotated[tuple[PolicyRate, ...], Field(max_length=MOST_WINDOWS, json_schema_extra=_LIST)] | None = None
+    rates: Few[PolicyRate] | None = None
     """How many nodes of a NodePool may begin to leave within a time. What a person requests counts and is not held."""
     expiry: PolicyExpiry | None = None
     """Nodes are replaced first when they expire, as they are when they have drifted; left out, they are deleted."""
@@ -285,11 +276,11 @@ class PolicyAlertsState(ApiModel):
 class DisruptionPolicyStatus(ApiModel):
     """What is known of the policy."""
 
-    node_pools: Annotated[tuple[str, ...], Field(json_schema_extra=_LIST)] | None = None
+    node_pools: Known[str] | None = None
     """The NodePools that it selects."""
-    openings: Annotated[tuple[PolicyOpening, ...], Field(json_schema_extra=_LIST)] | None = None
+    openings: Known[PolicyOpening] | None = None
     """What it says of each reason that it names."""
-    rates: Annotated[tuple[PolicyTakenRate, ...], Field(json_schema_extra=_LIST)] | None = None
+    rates: Known[PolicyTakenRate] | None = None
     """What of its rates is taken, by NodePool; where nothing is, nothing is said."""
     health: PolicyHealthState | None = None
     """The health that it asks for; nothing before it failed for the first time."""
