@@ -18,7 +18,7 @@ from dovetail.model.nodes import NodeClaim
 
 MOST: Final = 100  # of one call: what is lost where a claim of them cannot write
 UNDER_WAY: Final = 3  # calls for one request
-APART_SECONDS: Final = 0.2  # between two of them: an account may make five a second
+APART_SECONDS: Final = 0.4  # between two of them: an ordinary account may make five a second, and is not ours alone
 WRITES_SECONDS: Final = 10.0  # for the records of all
 
 T = TypeVar("T")

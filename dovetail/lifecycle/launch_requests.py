@@ -7,8 +7,8 @@ launch two instances.
 
 Claims that ask for the same at the same time may be launched by one call, as a group. Each then has a share: the group,
 its own number in it, and which claim is the first. The record of the first, written after all others', decides: with it
-the group is called, by whoever has a share, with the same token and as often as needed; if the first's record becomes
-another, the group never was called and never will be.
+the group is called, by anyone who has a share, with the same token and as often as needed; if the first's record
+becomes another, the group never was called and never will be.
 """
 
 import hashlib

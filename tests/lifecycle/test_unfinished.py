@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from dovetail.lifecycle.launch_requests import GroupShare, LaunchRequest, request_text
 from dovetail.lifecycle.unfinished import (
     LaunchedInstance,
     collect,
@@ -303,6 +304,17 @@ def test_instances_with_a_claim_and_young_ones_are_left_alone(
 ) -> None:
     """GCR-6."""
     assert orphans(a_snapshot(*claims), [instance]) == ()
+
+
+def test_the_instances_of_a_group_wait_for_its_last_claim_that_has_none_written_down() -> None:
+    """Which is whose, only the group's own call says."""
+    share = GroupShare(group="g", number=1, size=2, first="pool-2", first_uid="u", generation=1)
+    text = request_text(LaunchRequest(generation=1, request="r", share=share))
+    waiting = a_claim(annotations={names.LAUNCH_REQUEST: text})
+    instance, another = [LaunchedInstance(provider_id="i", group=group) for group in ("g", "another")]
+
+    assert orphans(a_snapshot(waiting), [instance, another]) == (another,)
+    assert orphans(a_snapshot(replace(waiting, provider_id="j")), [instance]) == (instance,)
 
 
 @pytest.mark.parametrize(

@@ -102,7 +102,10 @@ def test_a_gate_that_nobody_knows_is_warned_about() -> None:
     warnings = [text for level, text in said if level == logging.WARNING]
     assert warnings == [
         "FEATURE_GATES: there is no gate 'NodeRepiar', it has no effect; did you mean NodeRepair?",
-        "AWS_FEATURE_GATES: there is no gate 'Drift', it has no effect; there are NodeClassCEL, RebootForRepair",
+        (
+            "AWS_FEATURE_GATES: there is no gate 'Drift', it has no effect; "
+            "there are LaunchGroups, NodeClassCEL, RebootForRepair"
+        ),
     ]
 
 

@@ -5,9 +5,10 @@ over. All facts are the cloud's own and the claims'.
 """
 
 import asyncio
+import random
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
@@ -258,6 +259,24 @@ async def test_a_worker_that_dies_between_any_two_writes_loses_and_doubles_nothi
             outcomes = await another.launch(*claims)
         assert [each.kind for each in outcomes] == ["launched"] * 4, (number, moment)
         scene.balanced(claims)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(20))
+async def test_workers_that_die_again_and_again_at_random_moments(scene: Scene, seed: int) -> None:
+    """Claims come a few at a time, two workers share them, and each dies until one is left in peace."""
+    chance = random.Random(seed)
+    claims = scene.new_claims(12)
+    pending = list(claims)
+    for life in range(6):
+        peace = life == 5
+        async with AsyncExitStack() as stack:
+            moments = [-1 if peace else chance.randrange(30) for _ in range(2)]
+            workers = [await stack.enter_async_context(scene.worker(dies_at=at)) for at in moments]
+            chance.shuffle(pending)
+            parts = pending[::2], pending[1::2]
+            await asyncio.gather(*[worker.launch(*part) for worker, part in zip(workers, parts, strict=True)])
+    scene.balanced(claims)
 
 
 @pytest.mark.parametrize("most", range(5))
