@@ -32,7 +32,7 @@ class Refusal(NamedTuple):
     source: str
 
 
-def ec2(operation: str, code: str, source: str = ERRORS, **parameters: Any) -> Refusal:
+def ec2(operation: str, code: str, source: str = ERRORS, /, **parameters: Any) -> Refusal:
     return Refusal("ec2", operation, parameters, code, source)
 
 

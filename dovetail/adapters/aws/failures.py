@@ -18,8 +18,10 @@ NOT_FOUND: Final = frozenset(
         "InvalidLaunchTemplateName.NotFoundException",
         "InvalidLaunchTemplateId.NotFound",
         "InvalidCapacityReservationId.NotFound",
+        "InvalidCapacityReservationId.Malformed",  # what a class says may have no form that EC2 gives to ids
         "InvalidPlacementGroup.Unknown",
         "InvalidPlacementGroupId.NotFound",
+        "InvalidPlacementGroupId.Malformed",
         "QueueDoesNotExist",
         "AWS.SimpleQueueService.NonExistentQueue",
         "NoSuchEntity",

@@ -119,10 +119,10 @@ async def test_a_capacity_of_an_overlay_is_what_the_claim_will_show(staged: Stag
     launch another instance."""
     stage = staged(enclaves_on("m5.large"))
     await stage.with_class()
-    bare = staged()
-    await bare.with_class()
-
     instance = await stage.launched(a_claim(one_of("node.kubernetes.io/instance-type", "m5.large"), on_demand()))
+    bare = staged()
+    await bare.with_class()  # which takes the other's instance profile for one that nobody uses
+
     plain = await bare.launched(a_claim(one_of("node.kubernetes.io/instance-type", "m5.large"), on_demand()))
 
     assert instance.capacity == {**plain.capacity, ENCLAVES: 4, "memory": 2**30}
