@@ -18,6 +18,7 @@ from dovetail.disruption.settings import DisruptionSettings
 from dovetail.messages.plans import DisruptionPlan, Seen
 from dovetail.model import names
 from dovetail.model.nodes import Condition
+from dovetail.model.objects.workloads import DaemonSet
 from dovetail.model.pods import Expression
 from dovetail.model.pools import Budget
 from dovetail.model.reasons.disruption_reasons import DisruptionReason, Invalidity
@@ -44,6 +45,18 @@ def test_pods_that_fit_elsewhere_let_their_node_go() -> None:
     world = a_world([a_pair("n1"), a_pair("n2")], [a_pod("n1"), a_pod("n2"), a_pod("n2")], types=TYPES[2:3])
     command = plan(world).commands[0]
     assert (command.method, [t.node for t in command.targets], command.destinations) == ("single", ["n1"], ("n2",))
+
+
+def test_a_daemon_set_that_has_room_on_no_node_that_stands_keeps_none_from_being_consolidated() -> None:
+    """PLQ-69: a tenant's, for which an empty node would have room."""
+    asks = DaemonSet(name="d", namespace="team", uid="d", pod=a_pod("", cpu="7", name="t"), created=1.0)
+    pairs, pods = [a_pair(f"n{i}", "m8") for i in range(6)], [a_pod(f"n{i}", cpu="2") for i in range(6)]
+
+    without = plan(a_world(pairs, pods, types=TYPES[2:3]))
+    beside = plan(a_world(pairs, pods, types=TYPES[2:3], daemon_sets={"team/d": asks}))
+
+    assert [len(command.targets) for command in without.commands] == [4]
+    assert [command.targets for command in beside.commands] == [command.targets for command in without.commands]
 
 
 def test_a_dear_node_is_replaced_by_a_cheaper_one() -> None:

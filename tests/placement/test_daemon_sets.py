@@ -8,6 +8,7 @@ import pytest
 
 from acceptance.karpenter import KARPENTER_PLACEMENT
 from dovetail.model import names
+from dovetail.model.nodes import Condition
 from dovetail.model.objects.workloads import DaemonSet
 from dovetail.model.pods import HostPort, NodeTerm, Owner, Pod, PodShape, Toleration
 from dovetail.model.pools import Catalogue
@@ -213,6 +214,57 @@ def test_a_node_that_could_hold_each_daemon_set_but_not_all_keeps_room_for_those
     assert list(placed(empty).existing) == ["n1"]
     assert not placed(empty, KARPENTERS).existing
     assert not placed(replace(empty, pods={"p": a_pod("p", cpu="3")})).existing
+
+
+def _of_priority(item: DaemonSet, priority: int) -> DaemonSet:
+    return replace(item, pod=replace(item.pod, priority=priority))
+
+
+MINUTE = 60.0
+
+
+@pytest.mark.parametrize(
+    ("daemon", "there", "ready_for", "free"),
+    [
+        (_daemon_set(cpu="7"), {}, 6 * MINUTE, True),
+        (_of_priority(_daemon_set(cpu="7"), 5), {"priority": 5}, 6 * MINUTE, True),
+        (_of_priority(_daemon_set(cpu="7"), 6), {"priority": 5}, 6 * MINUTE, False),  # it preempts what runs there
+        (_daemon_set(cpu="7"), {"deleting_since": NOW}, 6 * MINUTE, False),
+        (_daemon_set(cpu="7"), {"phase": "Succeeded"}, 6 * MINUTE, False),
+        (_daemon_set(cpu="7"), {}, 4 * MINUTE, False),  # it comes before others do, if it can
+        (replace(_daemon_set(cpu="7"), created=NOW - 4 * MINUTE), {}, 6 * MINUTE, False),
+        (_daemon_set(cpu="5"), {}, 6 * MINUTE, False),  # it has room, and only lacks its pod
+    ],
+)
+def test_a_daemon_set_that_has_no_room_beside_what_runs_on_a_node_that_stands_keeps_none_of_it(
+    daemon: DaemonSet, there: dict[str, Any], ready_for: float, free: bool
+) -> None:
+    """PLQ-69: else one that anybody makes keeps pods from every node, and the cluster from being consolidated."""
+    node, claim = a_node("n1", cpu="8")
+    ready = Condition(type=names.INITIALIZED_CONDITION, status="True", changed=NOW - ready_for)
+    runs = replace(a_bound_pod("w", "n1", cpu="2"), **there)
+    pair = replace(node, created=NOW - ready_for), replace(claim, conditions=(ready,))
+    world = _with_daemon_sets(daemon, pods=[a_pod("p", cpu="4"), runs], nodes=[pair])
+
+    assert ("n1" in placed(world).existing) == free
+    assert not placed(world, KARPENTERS).existing
+
+
+def test_of_two_daemon_sets_the_one_that_has_room_beside_what_runs_on_a_node_keeps_it() -> None:
+    """PLQ-69: also where a pod of the other one runs."""
+    node = [a_node("n1", cpu="8")]
+    sets = replace(_daemon_set("a", "3"), created=1.0), replace(_daemon_set("b", "4"), created=2.0)
+    runs = a_bound_pod("w", "n1", cpu="2")
+    owner = Owner(api_version="apps/v1", kind="DaemonSet", name="c", uid="uid-c", controller=True)
+    third = replace(_daemon_set("c", "1"), created=0.5)
+    comes = replace(a_bound_pod("c-1", "n1", cpu="1"), owners=(owner,))
+
+    def takes(cpu: str, *pods: Pod, more: tuple[DaemonSet, ...] = ()) -> bool:
+        world = _with_daemon_sets(*sets, *more, pods=[a_pod("p", cpu=cpu), runs, *pods], nodes=node)
+        return bool(placed(world).existing)
+
+    assert (takes("3"), takes("4")) == (True, False)
+    assert (takes("2", comes, more=(third,)), takes("3", comes, more=(third,))) == (True, False)
 
 
 def test_the_search_for_cheaper_nodes_leaves_a_node_of_last_resort_as_it_is() -> None:

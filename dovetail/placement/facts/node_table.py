@@ -11,6 +11,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
+from dovetail.model import names
 from dovetail.model.objects.pod_index import NO_PODS, NodePods
 from dovetail.model.objects.pod_rules import is_daemon, is_terminal
 from dovetail.model.pods import HostPort, Pod, Toleration
@@ -32,6 +33,17 @@ from dovetail.placement.facts.overhead import Daemon, expected_on_node
 from dovetail.placement.facts.templates import usable_pools
 
 _LARGEST: Final = 2**62  # beyond any amount that exists; larger ones compare equal here and exactly later
+
+
+STANDING_SECONDS: Final = 300.0  # within which the pods of DaemonSets have come to a new node, if they can
+
+
+def _stands(item: ClusterNode, since: float) -> bool:
+    """Whether it has been ready for pods for so long."""
+    claim = item.claim
+    ready = claim.condition(names.INITIALIZED_CONDITION) if claim is not None else None
+    at = ready.changed if ready is not None else item.node.created if item.node is not None else None
+    return item.initialized and at is not None and at <= since
 
 
 def taken_by(pods: NodePods) -> tuple[tuple[Resources, int], ...]:
@@ -114,6 +126,22 @@ class _Expected:
         if expected is None:
             coming = expected_on_node(self._daemons, item.taints, table.label_set(bit), item.allocatable)
             expected = self._known[signature] = self._sum(coming)
+        return self._to_come(expected, pods)
+
+    def beside(self, item: ClusterNode, labels: RequirementSet, pods: Sequence[Pod], since: float) -> list[int]:
+        """The same without those that have no room beside the pods that run there and are not preempted for them: on a
+        node that stands these wait for ever. `since`: when their DaemonSets were made at the latest."""
+        there = [pod for pod in pods if not is_daemon(pod) and not is_terminal(pod) and pod.deleting_since is None]
+
+        def taken(daemon: Daemon) -> Resources:
+            if daemon.since > since:
+                return {}
+            return total(pod.requests for pod in there if (pod.priority or 0) >= (daemon.pod.priority or 0))
+
+        coming = expected_on_node(self._daemons, item.taints, labels, item.allocatable, taken)
+        return self._to_come(self._sum(coming), pods)
+
+    def _to_come(self, expected: list[int], pods: Sequence[Pod]) -> list[int]:
         running = [pod.requests for pod in pods if is_daemon(pod) and not is_terminal(pod)]
         if not running:
             return expected
@@ -181,6 +209,13 @@ class NodeTable:
             amounts = size.amounts
             sizes.append(tuple(map(sub, amounts, expected.on(item, self, bit, pods))) if daemons else amounts)
         left = taken.left_of(sizes, len(self._dimensions))
+        since = self.snapshot.now - STANDING_SECONDS
+        for bit in np.flatnonzero((left < 0).any(axis=1)).tolist() if daemons else ():
+            item, pods = self.nodes[bit], self._on_node.get(self.nodes[bit].node_name, NO_PODS)
+            if _stands(item, since):
+                amounts = known[id(item.allocatable)].amounts
+                kept = expected.beside(item, self.label_set(bit), pods, since)
+                left[bit] += np.array(list(map(sub, map(sub, amounts, kept), sizes[bit])), dtype=left.dtype)
         left[~np.array(listed, dtype=bool).reshape(left.shape)] = 0
         self.remaining = list(map(tuple, left.tolist()))
         fits = (left >= 0).all(axis=1) & np.array(sound, dtype=bool)  # PLC-76: one negative entry and nothing fits

@@ -195,11 +195,19 @@ def overheads_of(
     return _grouped([each for each in running if each in counted], table, tuple(sorted(oversized)))
 
 
-def _held(daemons: Iterable[Daemon], room: Resources) -> list[Daemon]:
-    """Those that have room beside the ones whose turn is before theirs (PLQ-69)."""
+Beside = Callable[["Daemon"], Resources]  # what runs on a node and does not make way for the daemon's pod
+
+
+def _alone(_: "Daemon") -> Resources:
+    return {}
+
+
+def _held(daemons: Iterable[Daemon], room: Resources, beside: Beside = _alone) -> list[Daemon]:
+    """Those that have room beside what runs there and the ones whose turn is before theirs (PLQ-69)."""
     held: list[Daemon] = []
     for daemon in sorted(daemons, key=lambda each: each.turn):
-        if daemon.oversized_counts or fits(total(each.requests for each in (*held, daemon)), room):
+        wanted = total([beside(daemon), *(each.requests for each in (*held, daemon))])
+        if daemon.oversized_counts or fits(wanted, room):
             held.append(daemon)
     return held
 
@@ -236,7 +244,11 @@ def _grouped(running: Running, table: TypeTable, oversized: tuple[str, ...]) -> 
 
 
 def expected_on_node(
-    daemons: Sequence[Daemon], taints: tuple[Taint, ...], labels: RequirementSet, room: Resources
+    daemons: Sequence[Daemon],
+    taints: tuple[Taint, ...],
+    labels: RequirementSet,
+    room: Resources,
+    beside: Beside = _alone,
 ) -> list[Resources]:
     """What each daemon requests that a node with these effective taints, labels and allocatable will run
     (PLC-182d); where it has no room for all, those whose turn is first (PLQ-69)."""
@@ -246,4 +258,4 @@ def expected_on_node(
         if untolerated(taints, daemon.pod.shape.tolerations) is None
         and compatible(labels, daemon.alternatives[daemon.first])
     ]
-    return [daemon.requests for daemon in _held(found, room)]
+    return [daemon.requests for daemon in _held(found, room, beside)]
