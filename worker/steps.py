@@ -180,6 +180,8 @@ class Wiring:
             notices=w.notices,
             cloud=w.cloud,
             repairs=self.live_repairs,
+            pauses=w.view,
+            holds=self.holds,
         )
         return RebootNodes(ports, Evictor(w.pods, w.notices, self.pace, self.now), self.now)
 

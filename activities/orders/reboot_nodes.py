@@ -20,6 +20,7 @@ from dovetail.activities.shared.looks.live_repairs import LiveRepairs
 from dovetail.activities.shared.writes.claim_deletion import delete_because, hurry
 from dovetail.activities.shared.writes.revisions import revise_claim, revise_node, revise_status
 from dovetail.activities.termination.evictor import EvictionRequest, Evictor
+from dovetail.activities.termination.holds import Holds
 from dovetail.disruption.nodes.resting import reboot_called_off
 from dovetail.lifecycle.conditions import ConditionSet, conditions_of_claim
 from dovetail.lifecycle.faults import recent_reboots
@@ -31,16 +32,20 @@ from dovetail.messages.writes import claim_write
 from dovetail.model import names
 from dovetail.model.nodes import Condition, Node, NodeClaim
 from dovetail.model.own.claim_memory import memory_of, remembering, with_memory
+from dovetail.model.own.pauses import Activity
+from dovetail.model.pods import Pod
 from dovetail.model.reasons.disruption_reasons import DisruptionReason
 from dovetail.model.reasons.endings import Ending
 from dovetail.model.scheduling.taints import Taint
 from dovetail.model.values.durations import parse_seconds
 from dovetail.notices.claims import reboot_failed, reboot_observed
 from dovetail.ports.cloud import Cloud
-from dovetail.ports.failures import NotAsked, Permanent, Retryable
+from dovetail.ports.failures import Failure, NotAsked, Permanent, Retryable
 from dovetail.ports.objects import ClaimStatus, MetadataChange, NodeClaims, Nodes, Notices, Pods
+from dovetail.ports.view import PauseLookups
 from dovetail.telemetry.metrics.karpenters.lifecycle import disrupted, rebooted
 from dovetail.termination.evictions import plan_evictions
+from dovetail.termination.hooks import words_of
 
 GRACE_SECONDS: Final = 600.0  # for its pods, as Karpenter's provider has it
 LEAST_SECONDS: Final = 5.0  # pods that were bound just before the taint turn up
@@ -64,6 +69,8 @@ class RebootPorts:
     notices: Notices
     cloud: Cloud
     repairs: LiveRepairs
+    pauses: PauseLookups
+    holds: Holds
 
 
 class RebootNodes:
@@ -124,6 +131,8 @@ class RebootNodes:
             return await self._look(claim, node, condition, issued)
         if reboot_called_off(claim) is not None:
             return await self._call_off(claim, node)
+        if self._why_held(claim, condition) and not _has_happened(claim, node):
+            return await self._hold(claim, condition)
         is_late = self.now() > _until(claim, condition) + ISSUING_SECONDS
         if node is None:
             if is_late:
@@ -156,20 +165,43 @@ class RebootNodes:
         until = min(self.now() + STEP_SECONDS, condition.changed + max(_grace_of(claim), LEAST_SECONDS))
         request = EvictionRequest(pool=claim.labels.get(names.NODE_POOL, ""), reason="Unhealthy")
         asked: set[str] = set()
+
+        async def may_leave(_: Pod) -> bool:
+            live = await self.ports.claims.read(claim.name)
+            return live is not None and not self._why_held(live, condition)
+
         while True:
             live = await self.ports.claims.read(claim.name)
-            if live is None or reboot_called_off(live) is not None:
+            if live is None or reboot_called_off(live) is not None or self._why_held(live, condition):
                 return False
             plan = plan_evictions(await self.ports.pods.list_on(node.name), None, self.now())
             if not plan.waiting and self.now() >= condition.changed + LEAST_SECONDS:
                 return True
             for pod in plan.evict:
-                outcome = await self.evictor.evict(pod, request) if pod.uid not in asked else None
+                outcome = await self.evictor.evict(pod, request, may_leave) if pod.uid not in asked else None
                 if outcome is not None and outcome.leaving:
                     asked.add(pod.uid)
             if self.now() >= until:
                 return self.now() >= condition.changed + max(_grace_of(claim), LEAST_SECONDS)
             await self.pause(1.0)
+
+    def _why_held(self, claim: NodeClaim, condition: Condition) -> str:
+        """What holds the pods of the node, as it holds a drain: a pause of drains, also while nobody knows whether
+        there is one, and hooks of the first eviction."""
+        try:
+            pause = self.ports.pauses.pause_on(claim.labels.get(names.NODE_POOL, ""), Activity.DRAINS)
+        except Failure as failure:
+            return f"it is not known whether drains are paused: {failure}"
+        if pause is not None:
+            return pause.announces(Activity.DRAINS)
+        hooks = self.ports.holds.hooks(claim, names.PRE_DRAIN_HOOK, condition.changed, None)
+        return f"waiting for {words_of(hooks)}" if hooks else ""
+
+    async def _hold(self, claim: NodeClaim, condition: Condition) -> StepOutcome:
+        """Wait; the time does not count towards what its pods and the cloud have."""
+        why = self._why_held(claim, condition)
+        held = await revise_claim(self.ports.claims, claim, self._moved)
+        return StepOutcome(message=why, writes=() if held is None else (claim_write(held),))
 
     def _last_note(self, claim: NodeClaim, node: Node) -> MetadataChange | None:
         """The boot id that says whether the reboot has happened; None where it has been called off by now."""
@@ -181,6 +213,8 @@ class RebootNodes:
         """Ask the cloud, unless it has happened: an earlier step may have asked and crashed before it wrote that
         down."""
         before = claim.annotations.get(names.PRE_BOOT_ID)
+        if before is None and self._why_held(claim, condition):
+            return await self._hold(claim, condition)
         if before is None:
             noted = await revise_claim(self.ports.claims, claim, lambda found: self._last_note(found, node))
             if noted is None:
@@ -188,18 +222,9 @@ class RebootNodes:
             if not noted.is_reboot_ordered:
                 return await self._call_off(noted, node)
             claim, before = noted, node.boot_id
-        if node.boot_id == before:
-            try:
-                await self.ports.cloud.reboot(claim.provider_id, claim.name)
-            except Permanent as error:  # trying again cannot help
-                return await self._give_up(claim, f"reboot rejected by the cloud provider: {error}", "provider_error")
-            except Retryable as error:
-                if self.now() <= _until(claim, condition) + ISSUING_SECONDS:
-                    raise
-                if not isinstance(error, NotAsked):
-                    return await self._give_up(claim, "the cloud did not take the reboot", "provider_error")
-                await revise_claim(self.ports.claims, claim, self._moved)
-                raise
+        refused = await self._asked_cloud(claim, condition) if node.boot_id == before else None
+        if refused is not None:
+            return refused
         now = self.now()
 
         def issued(found: NodeClaim) -> MetadataChange:
@@ -208,6 +233,21 @@ class RebootNodes:
         noted = await revise_claim(self.ports.claims, claim, issued)
         said = await self._say(noted, "True", ISSUED, condition.message) if noted is not None else None
         return StepOutcome(message="the cloud reboots it", writes=() if said is None else (claim_write(said),))
+
+    async def _asked_cloud(self, claim: NodeClaim, condition: Condition) -> StepOutcome | None:
+        """None once it has taken the reboot; raises what only trying again may mend."""
+        try:
+            await self.ports.cloud.reboot(claim.provider_id, claim.name)
+        except Permanent as error:  # trying again cannot help
+            return await self._give_up(claim, f"reboot rejected by the cloud provider: {error}", "provider_error")
+        except Retryable as error:
+            if self.now() <= _until(claim, condition) + ISSUING_SECONDS:
+                raise
+            if not isinstance(error, NotAsked):
+                return await self._give_up(claim, "the cloud did not take the reboot", "provider_error")
+            await revise_claim(self.ports.claims, claim, self._moved)
+            raise
+        return None
 
     async def _look(self, claim: NodeClaim, node: Node | None, condition: Condition, issued: float) -> StepOutcome:
         """See whether it is up again, and ready for pods as a new node must be."""
@@ -282,6 +322,11 @@ class RebootNodes:
             return ClaimStatus(conditions=conditions.clear(names.DISRUPTION_REASON).conditions)
 
         return await revise_status(self.ports.claims, claim, change_of)
+
+
+def _has_happened(claim: NodeClaim, node: Node | None) -> bool:
+    asked = claim.annotations.get(names.PRE_BOOT_ID)
+    return asked is not None and node is not None and node.boot_id != asked
 
 
 def _issued_at(claim: NodeClaim, condition: Condition) -> float | None:

@@ -15,13 +15,16 @@ from dovetail.messages.orders import RebootNode
 from dovetail.messages.subjects import ClaimRef
 from dovetail.model import names
 from dovetail.model.nodes import Condition, Node, NodeClaim, NodeClassRef, RepairPolicy
+from dovetail.model.objects.workloads import Namespace
+from dovetail.model.own.claim_memory import memory_of, with_memory
 from dovetail.model.pods import Pod
 from dovetail.ports.failures import Forbidden, NotAsked, Retryable
 from tests.placement.builders import a_bound_pod
 from worlds.fakes.cloud import FakeCloud
+from worlds.fakes.lookups import FakeLookups
 from worlds.fakes.nodes import FakeClaims, FakeNodes
 from worlds.fakes.pods import FakePods
-from worlds.fakes.ports import FakeNotices
+from worlds.fakes.ports import FakeNotices, holds
 from worlds.fakes.world import World
 
 ORDER: Final = RebootNode(claim=ClaimRef(name="a", uid="u1", pool="gpu"), node="n")
@@ -81,6 +84,8 @@ class Scene:
             notices=self.notices,
             cloud=self.cloud,
             repairs=LiveRepairs(Policies(), world.now, self.wanted),  # type: ignore[arg-type]
+            pauses=FakeLookups(world),
+            holds=holds(world),
         )
         evictor = Evictor(pods, self.notices, EvictionPace(world.now, world.pause), world.now)
         steps = RebootNodes(ports, evictor, world.now, pause=world.pause)
@@ -251,11 +256,9 @@ async def test_a_node_that_is_up_again_is_rebooted_however_late_somebody_looks(b
     scene = Scene()
     await scene.until("the cloud reboots it")
     if by != "us":
-        left = {key: text for key, text in scene.claim.annotations.items() if key != names.REBOOT_ISSUED}
-        scene.world.put(replace(scene.claim, annotations=left))
+        scene.world.put(replace(scene.claim, annotations=with_memory(scene.claim.annotations, reboot_issued=None)))
     if by == "Karpenter":
-        left = {key: text for key, text in scene.claim.annotations.items() if key != names.REBOOTS}
-        scene.world.put(replace(scene.claim, annotations=left))
+        scene.world.put(replace(scene.claim, annotations=with_memory(scene.claim.annotations, reboots=())))
     else:
         reason = "RebootRequested" if by != "us" else "RebootIssued"
         began = scene.claim.condition(names.REBOOTING)
@@ -282,7 +285,7 @@ async def test_a_reboot_at_which_nobody_looked_begins_anew_and_its_pods_have_the
 
     assert scene.world.clock - since > 250.0
     assert (len(scene.calls), scene.claim.deleting_since) == (1, None)
-    assert len(scene.claim.annotations[names.REBOOTS].split()) == 1
+    assert len(memory_of(scene.claim.annotations).reboots) == 1
     scene.booted()
     await scene.until("rebooted")
 
@@ -422,3 +425,48 @@ async def test_with_the_gate_closed_none_is_begun() -> None:
 
     assert await scene.step() == "there is nothing that a reboot would clear"
     assert (scene.calls, scene.node.taints) == ([], ())
+
+
+PAUSED: Final = Namespace(
+    name="kube-system",
+    labels={},
+    annotations={names.PAUSED: "all,drains", names.PAUSED_BY: "alice", names.PAUSED_REASON: "incident"},
+)
+HOOK: Final = f"{names.PRE_DRAIN_HOOK}mesh"
+
+
+@pytest.mark.parametrize("what", ["a pause", "a hook"])
+async def test_what_holds_a_drain_holds_a_reboot_and_costs_its_pods_no_second(what: str) -> None:
+    """TRM-47: no pod is asked, nor the cloud; afterwards both have all of their time."""
+    scene = Scene(a_bound_pod("p", "n"), annotations={HOOK: "mesh-team"} if what == "a hook" else {})
+    scene.world.system = PAUSED if what == "a pause" else None
+    for _ in range(80):
+        await scene.step()
+    assert (scene.calls, [line for line in scene.world.ledger if line.startswith("evict")]) == ([], [])
+    assert scene.claim.deleting_since is None and scene.claim.is_rebooting
+
+    scene.world.system = None
+    claim = scene.claim
+    scene.world.put(replace(claim, annotations={key: text for key, text in claim.annotations.items() if key != HOOK}))
+    await scene.until("the cloud reboots it")
+    scene.booted()
+    await scene.until("rebooted")
+
+    assert [line.split()[:2] for line in scene.world.ledger if line.startswith("evict")] == [["evict", "p"]]
+    assert len(scene.calls) == 1 and scene.left == {}
+
+
+async def test_a_pause_that_comes_as_its_pods_leave_holds_the_rest_of_them() -> None:
+    scene = Scene(a_bound_pod("p", "n"))
+
+    def paused() -> None:
+        scene.world.system = PAUSED
+        scene.world.put(a_bound_pod("q", "n"))
+
+    scene.world.at(scene.world.clock + 2.0, paused)
+
+    for _ in range(80):
+        await scene.step()
+
+    done = [line.split()[:2] for line in scene.world.ledger if line.startswith(("evict", "reboot"))]
+    assert done == [["evict", "p"]]

@@ -27,12 +27,14 @@ from tests.lifecycle.objects import a_joined_claim, a_joined_node, a_pod, a_pool
 from worlds.fakes import (
     FakeClaims,
     FakeCloud,
+    FakeLookups,
     FakeNodes,
     FakeNotices,
     FakePods,
     World,
     deleting,
     drain_ports,
+    holds,
     live_pauses,
     unlimited,
 )
@@ -72,7 +74,16 @@ async def mark(world: World, *, budget: str = "1", reboots: bool = False, wanted
 
     claims, nodes, pods, notices = FakeClaims(world), FakeNodes(world), FakePods(world), FakeNotices(world)
     repairs = LiveRepairs(Policies(reboots), world.now, wanted)  # type: ignore[arg-type]
-    made = RebootPorts(claims=claims, nodes=nodes, pods=pods, notices=notices, cloud=FakeCloud(world), repairs=repairs)
+    made = RebootPorts(
+        claims=claims,
+        nodes=nodes,
+        pods=pods,
+        notices=notices,
+        cloud=FakeCloud(world),
+        repairs=repairs,
+        pauses=FakeLookups(world),
+        holds=holds(world),
+    )
     evictor = Evictor(pods, notices, EvictionPace(world.now, world.pause), world.now)
     ports = ports_of(
         world,

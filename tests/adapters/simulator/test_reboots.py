@@ -14,6 +14,7 @@ from dovetail.notices.notice import Notice
 from dovetail.wiring.simulated import SimulatedAdapter
 from tests.adapters.simulator.conftest import Stage
 from tests.adapters.simulator.test_player import a_launch, the_node
+from worlds.fakes import FakeLookups, World, holds
 
 
 class Policies:
@@ -70,6 +71,8 @@ async def test_a_node_with_a_broken_gpu_is_rebooted_and_stays(stage: Stage, adap
         notices=said,
         cloud=adapter.cloud,
         repairs=LiveRepairs(Policies(), clock, True),  # type: ignore[arg-type]
+        pauses=FakeLookups(World()),  # nobody pauses
+        holds=holds(World()),
     )
     evictor = Evictor(adapter.pods, said, EvictionPace(clock, pause), clock)
     steps = RebootNodes(ports, evictor, clock, pause=pause)
