@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -73,7 +74,7 @@ SHARE = GroupShare(group="g", number=1, size=3, first="pool-1", first_uid="uid-p
 RECORD = LaunchRequest(generation=1, request="r", share=SHARE, led=("before",))
 
 
-def with_record(record: LaunchRequest, **change: object) -> NodeClaim:
+def with_record(record: LaunchRequest, **change: Any) -> NodeClaim:
     return replace(a_claim(annotations={names.LAUNCH_REQUEST: request_text(record)}), **change)
 
 

@@ -120,7 +120,7 @@ class TestRendering:
         assert settings.of_cloud.interruption_queue == "blue" and settings.of_cloud.eks_control_plane
         assert (settings.of_cloud.image_refresh, settings.of_cloud.subnet_refresh) == (120.0, 180.0)
         assert settings.of_cloud.security_group_refresh == 240.0
-        assert settings.of_cloud.gates == {"NodeClassCEL": True, "RebootForRepair": False}
+        assert settings.of_cloud.gates == {"LaunchGroups": False, "NodeClassCEL": True, "RebootForRepair": False}
         assert named(objects, "ServiceMonitor")["spec"]["sampleLimit"] == 5000
         assert pod["serviceAccountName"] == "karpenter"
         assert not pod["containers"][0]["image"].startswith("example.com/mirror")
@@ -141,6 +141,7 @@ class TestRendering:
 
         assert variables_of(pod_of(theirs)) == variables_of(pod_of(defaults))
         assert read_settings(variables_of(pod_of(theirs))).of_cloud.gates == {
+            "LaunchGroups": False,
             "NodeClassCEL": False,
             "RebootForRepair": False,
         }
