@@ -15,8 +15,11 @@ from testbed.cloud.http.errors import AwsError
 from testbed.cloud.json_object import Json
 
 # Of these AWS has newer ones every month than the model that is installed here: which types there are is the world's to
-# say, and moto's catalogue was read from EC2 itself.
-_OPEN_CHOICES = frozenset({"InstanceType", "SupportedAdditionalProcessorFeature"})
+# say, and moto's catalogue was read from EC2 itself. SQS takes SentTimestamp among the attributes of a message, as its
+# reference says and Karpenter asks, though the model has those of a queue there.
+_OPEN_CHOICES = frozenset(
+    {"CapacityReservationType", "InstanceType", "QueueAttributeName", "SupportedAdditionalProcessorFeature"}
+)
 
 
 class Misfit(Exception):

@@ -42,7 +42,7 @@ class WarningQueue:
             MaxNumberOfMessages=_MOST,
             WaitTimeSeconds=WAIT_SECONDS,
             VisibilityTimeout=_VISIBLE_AGAIN_SECONDS,
-            MessageSystemAttributeNames=["SentTimestamp"],
+            AttributeNames=["SentTimestamp"],
             MessageAttributeNames=["All"],
         )
         messages = tuple([self._message(raw) for raw in answer.get("Messages") or ()])
