@@ -92,7 +92,9 @@ ASKERS: Final[Mapping[str, Askers]] = {
     "terminate_instance": _owner,
     "release_claim": _owner,
     "release_node": _owner,
-    "publish": lambda cluster, given: (claim_owner_id(cluster, ""), disruption_id(cluster, "")),
+    "publish": lambda cluster, given: (
+        (claim_owner_id(cluster, "") if given.reason == "UnregisteredTaintMissing" else disruption_id(cluster, "")),
+    ),
     "judge_version": lambda cluster, given: ("",),
 }
 

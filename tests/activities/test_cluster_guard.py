@@ -100,6 +100,21 @@ async def test_a_mark_is_set_for_no_disruption_but_one_that_the_scheduler_has_be
     assert (steps.taken, refusal.value.non_retryable) == (0, True)
 
 
+@pytest.mark.parametrize(
+    ("asker", "reason"), [("c/claim/n", "DisruptionCancelTooLate"), ("c/disrupt/1", "UnregisteredTaintMissing")]
+)
+async def test_nobody_publishes_what_is_for_another_workflow_to_say(asker: str, reason: str) -> None:
+    """Which the Scheduler need not have begun."""
+    steps, place = Steps(), ActivityEnvironment(client=Begun("c/scheduler"))  # type: ignore[arg-type]
+    place.info = replace(place.info, activity_type="publish", workflow_id=asker, workflow_run_id="r")
+    guarded = ClusterGuard("c", "ours").intercept_activity(steps)
+    given = NoticeRequest(nodes=("n",), reason=reason, message="a stranger's words")
+    asked = ExecuteActivityInput(fn=len, args=(given,), executor=None, headers=with_header({}, "ours"))
+
+    with pytest.raises(ApplicationError, match="is not the workflow that asks for publish so"):
+        await place.run(guarded.execute_activity, asked)
+
+
 async def test_the_scheduler_itself_is_not_asked_who_has_begun_it() -> None:
     steps, place = Steps(), ActivityEnvironment()
     place.info = replace(place.info, activity_type="create_node_claims", workflow_id="c/scheduler")
