@@ -262,6 +262,6 @@ async def deleted(world: World, request: DeleteRequest | DeletesRequest) -> obje
     environment.info = replace(environment.info, workflow_id=OWNER)
     repairs = LiveRepairs(Policies(False), world.now, True)  # type: ignore[arg-type]
     steps = deleting(world, repairs=repairs)
-    return await environment.run(
-        steps.delete_claim if isinstance(request, DeleteRequest) else steps.delete_claims, request
-    )
+    if isinstance(request, DeleteRequest):
+        return await environment.run(steps.delete_claim, request)
+    return await environment.run(steps.delete_claims, request)
