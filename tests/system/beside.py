@@ -28,7 +28,7 @@ Disrupted = tuple[Stage, Json]
 Folder = Callable[[str], Path]  # a new one of that name
 
 AT_ONCE: Final = 5
-LONGEST: Final = ("test_upgrade_drill.py", "test_versions.py")  # begun last they would be waited for
+LONGEST: Final = "test_versions.py"  # begun last it would be waited for
 PLAY: Final = "play"
 
 
@@ -51,7 +51,7 @@ def beside(play: Play) -> Callable[..., Awaitable[None]]:
 def plays_of(session: pytest.Session) -> Mapping[str, pytest.Function]:
     """The tests of this session that are plays, in the order in which they begin."""
     found = [item for item in session.items if isinstance(item, pytest.Function) and hasattr(item.obj, PLAY)]
-    return {item.nodeid: item for item in sorted(found, key=lambda item: item.path.name not in LONGEST)}
+    return {item.nodeid: item for item in sorted(found, key=lambda item: item.path.name != LONGEST)}
 
 
 def playing(session: pytest.Session, folder: Folder, server: TemporalServer) -> SideBySide[float]:
