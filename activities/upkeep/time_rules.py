@@ -27,6 +27,7 @@ from dovetail.notices.notice import Notice
 from dovetail.ports.cloud import Catalogues
 from dovetail.ports.failures import Failure
 from dovetail.ports.objects import Notices, TimeObjects
+from dovetail.rules.beginnings import hold_of, said_in
 from dovetail.rules.health.hold import readiness_for
 from dovetail.rules.rate.rates import pace_of, slides_at
 from dovetail.rules.rollout.by_policy import conflict
@@ -34,7 +35,8 @@ from dovetail.rules.rollout.conditions import STALLED, conditions_of
 from dovetail.rules.rollout.gates import nodes_gate
 from dovetail.rules.rollout.history import ended_as
 from dovetail.rules.rollout.moves import looks_again, next_move
-from dovetail.rules.rollout.nodes import nodes_of, split_of
+from dovetail.rules.rollout.nodes import nodes_of, returned, split_of
+from dovetail.rules.said import Cause
 from dovetail.telemetry.metrics.ours.rollouts import ended
 
 ACTIVE: Final = "Active"
@@ -207,15 +209,17 @@ def rollout_status(
     """The status that a NodeRollout must have now. `makes`: what a launch is made of."""
     pool, place = snapshot.pools.get(rollout.pool), rollout.status
     if pool is not None and not place.fault:
-        nodes = replace(nodes_of(snapshot, pool), makes=makes)
+        is_known = returned(place, *split_of(snapshot, pool), now)
+        nodes = replace(nodes_of(snapshot, pool), makes=makes, returned=is_known)
         if place.state in BEGUN:
             known = {each.name: each for each in place.asked}
             asked = [gate.judged(known.get(gate.name), answers.get(gate.question), now) for gate in rollout.gates]
             place = replace(place, gate=nodes_gate(snapshot, pool, place.gate, now), asked=tuple(asked))
         place = next_move(replace(rollout, status=place), pool, nodes, now)
         place = _remembering(rollout, place, snapshot, now)
-        place = replace(place, makes=place.makes or makes, total=nodes.total)
-        place = replace(place, at_target=nodes.at_target, leaving=nodes.leaving)
+        if not rollout.is_over:  # else nodes come and go as they like: what it says is of its own change
+            place = replace(place, makes=place.makes or makes, total=nodes.total)
+            place = replace(place, at_target=nodes.at_target, leaving=nodes.leaving)
     said = _of_rollout(replace(rollout, status=place), snapshot, now)
     return replace(place, conditions=_settled(rollout.status.conditions, said, now))
 
@@ -235,7 +239,9 @@ def _of_rollout(rollout: Rollout, snapshot: Snapshot, now: float) -> tuple[Condi
     if rollout.fault:
         return _understood(rollout.fault, rollout.generation, now)
     pool, claims = snapshot.pools.get(rollout.pool), snapshot.claims_by_pool.get(rollout.pool, ())
-    said = conditions_of(rollout, pool, claims, now)
+    begun = pool is not None and rollout.status.state in BEGUN
+    hold = hold_of(said_in(snapshot, rollout.pool), Cause.DRIFTED) if begun else None
+    said = conditions_of(rollout, pool, claims, now, hold)
     return tuple(_condition(kind, each, rollout.generation, now) for kind, each in said.items())
 
 

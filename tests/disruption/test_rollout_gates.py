@@ -83,7 +83,7 @@ def test_it_fails_once_pods_have_done_worse_for_a_minute_and_passes_when_they_do
         f"pods are not ready on nodes at the target and are on the others: ReplicaSet default/{WEB.name}"
     )
     well = nodes_gate(a_cluster(a_pod("old0"), a_pod("new0")), POOL, last, NOW + CONFIRMED)
-    assert well == NodesGate(result=GateResult.PASSING)
+    assert well == NodesGate(result=GateResult.PASSING, asked=NOW + CONFIRMED)
 
 
 @pytest.mark.parametrize(

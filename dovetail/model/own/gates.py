@@ -146,7 +146,7 @@ class AskedGate:
 
     def judged(self, known: GateVerdict | None, answer: Answer | None, now: float) -> GateVerdict:
         """What it says now. An answer that is the same as one a moment ago is not written again."""
-        if answer is None or (known is not None and answer.at <= known.asked):
+        if answer is None or (known is not None and answer.at <= known.asked <= now):  # later ones: of a wrong clock
             return known or GateVerdict(name=self.name, since=float(int(now)))
         result, words = self._finds(answer)
         failed = known.failed if known is not None else 0

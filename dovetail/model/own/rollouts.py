@@ -58,6 +58,7 @@ class RolloutState(StrEnum):
 REFUSED: Final = frozenset({RolloutState.ROLLING_BACK, RolloutState.FAILED})
 NODES: Final = "nodes"  # the name of the gate that every roll-out has
 NODES_GATE: Final = AskedGate(name=NODES)  # looked at every minute, it counts for as long as one that is asked so often
+LOOKED_FOR: Final = 1500.0  # seconds for which the gate `nodes` lets nodes begin; that it passes is written rarely
 STAY: Final = "; its nodes stay, because "  # in the message of a failure, where there is no way back
 MAX_STABLE_AGE: Final = 30 * 86_400.0
 BEGUN: Final = frozenset(
@@ -262,9 +263,13 @@ class Rollout(RolloutStrategy):
 
     @property
     def keeps_images(self) -> bool:
-        """Whether launches take the images of before."""
-        state, stable = self.status.state, self.status.stable
-        return (state in REFUSED or (self.launches_stable and state in BEGUN)) and not stable.why_not
+        """Whether launches take the images of before: once every node may be replaced, one would be made only for
+        that."""
+        status = self.status
+        step = next((each for each in self.steps if each.name == status.step), None)
+        is_open = step is not None and 0 < status.total <= step.allows(status.total) and not self.is_held
+        keeps = self.launches_stable and self._begun and not is_open
+        return (status.state in REFUSED or keeps) and not status.stable.why_not
 
     def pin(self, reason: str) -> Pin | None:
         """What it wants of a claim made for that reason; None if that takes what its NodeClass makes."""
@@ -326,6 +331,9 @@ class Rollout(RolloutStrategy):
             return ""
         if now >= self.overdue_at():
             return f"it has gone on since {format_time(self.status.begun)}, longer than its maxDuration"
+        looked = self.status.gate.asked
+        if looked and now - looked > LOOKED_FOR:
+            return f"gate {NODES} is Unknown: nobody has looked at pods since {format_time(looked)}"
         known = {each.name: each for each in self.status.asked}
         return next((why for gate in self.gates if (why := gate.why_not(known.get(gate.name), now))), "")
 
@@ -339,10 +347,14 @@ class Rollout(RolloutStrategy):
         return next((step for step in self.steps if step.name == self.status.step), None)
 
     def has_changed(self, pool: NodePool, nodes: "PoolNodes") -> bool:
-        """Whether the pool's target differs from the one that is rolled out: by its hash or, if its NodeClass has
-        changed, by a drifted node that was made after the beginning, or by what it makes of a launch."""
-        makes = bool(nodes.makes and self.status.makes) and is_other(nodes.makes, self.status.makes)
-        return makes or is_other(pool.target, self.status.target) or nodes.newest_old > self.status.begun
+        """Whether the pool's target differs from the one that is rolled out: by its hash, by what its NodeClass makes
+        of a launch or, where that has never been known, by a drifted node that was made after the beginning. A node
+        may drift for a reason of its own, and a launch for another target is refused in any case."""
+        if is_other(pool.target, self.status.target):
+            return True
+        if not self.status.makes:
+            return nodes.newest_old > self.status.begun
+        return bool(nodes.makes) and is_other(nodes.makes, self.status.makes)
 
     def left(self, pool: NodePool, nodes: "PoolNodes") -> int:
         """How many more nodes may begin."""
@@ -377,6 +389,7 @@ class PoolNodes:
     unready: tuple[float, ...] = ()  # when each of the others there was made, -inf if it has been ready before
     refusable: int = 0  # certainly at the target, including those that are being deleted
     makes: str = ""  # what their NodeClass makes of a launch, for upkeep alone
+    returned: bool = False  # whether the target is what they ran before the first change, likewise
     staying: tuple[str, ...] = ()  # the UIDs of the old ones
     changed: int = 0  # those of them that are not at the target because somebody has changed it
     newest_drift: float = -inf  # when the last one was found to have drifted

@@ -13,6 +13,7 @@ from dovetail.model.nodes import NodeClaim
 from dovetail.model.own.forms import Key, Moment
 
 IMAGE_DRIFTS: Final = frozenset({"AMIDrift", "ImageDrift"})  # what clouds call it if nothing checked before it differs
+_NOBODYS: Final = "InstanceTypeNotFound"  # the drift that nobody's change causes: a type that is no longer sold
 MOST_IMAGES: Final = 20
 MOST_TYPES: Final = 5  # of each image: they only say which image of the target it stands for
 
@@ -60,7 +61,7 @@ class StableImages:
         order = dict.fromkeys([*known, *sorted(newest, key=newest.__getitem__)])
         kept = [StableImage(id=each, types=tuple(sorted(types[each] - {""})[:MOST_TYPES])) for each in order]
         known_of = "" if self.why_not == TARGET_AGAIN else self.why_not
-        why_not = "" if newest else OTHER_CHANGE if before else known_of
+        why_not = "" if newest else OTHER_CHANGE if any(map(is_changed, before)) else known_of
         if not kept:
             why_not = why_not or NO_IMAGE
         elif now - self.since > longest:
@@ -71,6 +72,13 @@ class StableImages:
 
 
 NOTHING_KNOWN: Final = StableImages()
+
+
+def is_changed(claim: NodeClaim) -> bool:
+    """Whether somebody's change is why it is not at the target, of a NodePool, of its NodeClass or of what this
+    selects."""
+    drifted = claim.condition(names.DRIFTED)
+    return drifted is None or drifted.status != "True" or drifted.reason != _NOBODYS
 
 
 def _differs_by_image(claim: NodeClaim) -> bool:

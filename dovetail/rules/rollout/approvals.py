@@ -38,7 +38,7 @@ def asks(rollout: Rollout, number: int, nodes: PoolNodes, now: float) -> Rollout
     """The status while the step after that one waits for a person; None if it may begin."""
     wait, status = rollout.steps[number].approve, rollout.status
     is_open = status.state in ASKING and status.awaits is not None
-    concerns = is_open or nodes.old + nodes.leaving  # that the last of the old ones leaves is no answer
+    concerns = is_open or nodes.old + nodes.draining  # that the last of the old ones leaves is no answer
     if wait is None or not concerns or rollout.wants == Intent.PROMOTE or is_approved(rollout, nodes, now):
         return None
     paused = status.state == RolloutState.PAUSED

@@ -3,7 +3,7 @@ when a person is needed, Healthy by its gates."""
 
 from typing import Final
 
-from dovetail.model.names import CLASS_READY, INITIALIZED_CONDITION, READY
+from dovetail.model.names import CLASS_READY, INITIALIZED_CONDITION, OWNER, READY
 from dovetail.model.nodes import FALSE, TRUE, UNKNOWN
 from dovetail.model.own.claim_memory import BACK, memory_of
 from dovetail.model.own.gates import GateResult
@@ -11,6 +11,10 @@ from dovetail.model.own.rollouts import BEGUN, REFUSED, Intent, Rollout, Rollout
 from dovetail.model.pools import NodePool
 from dovetail.model.reasons.refusals import refusal_of
 from dovetail.model.snapshot import Claims
+from dovetail.model.values.time import format_time
+from dovetail.rules.rollout.gates import named
+from dovetail.rules.rollout.nodes import split_by
+from dovetail.rules.said import HeldBy, PoolHold
 
 STALLED: Final = "Stalled"
 RECONCILING: Final = "Reconciling"
@@ -22,6 +26,8 @@ NOTHING_TO_TAKE_BACK: Final = (
 )
 UNKNOWN_FOR: Final = 1800.0  # seconds after which a person is needed if a gate cannot be asked
 REFUSED_FOR: Final = 3600.0  # likewise if no node is taken back, because launches are refused
+STANDS_FOR: Final = 3600.0  # likewise if no further node comes to the target, and nobody has said that it should wait
+_DECLARED: Final = frozenset({HeldBy.PAUSE, HeldBy.FREEZE, HeldBy.WINDOW, HeldBy.RATE})
 _HEALTH: Final = {
     GateResult.PASSING: (TRUE, "GatesPass"),
     GateResult.UNKNOWN: (UNKNOWN, "GatesUnknown"),
@@ -31,11 +37,15 @@ _HEALTH: Final = {
 _Said = tuple[str, str, str]  # status, reason, message
 
 
-def conditions_of(rollout: Rollout, pool: NodePool | None, claims: Claims, now: float) -> dict[str, _Said]:
-    """The conditions of a roll-out that can be read, by type."""
+def conditions_of(
+    rollout: Rollout, pool: NodePool | None, claims: Claims, now: float, hold: PoolHold | None = None
+) -> dict[str, _Said]:
+    """The conditions of a roll-out that can be read, by type. `hold`: what keeps nodes of its pool from drifting."""
     state, intent = rollout.status.state, rollout.intent
     is_complete = state == RolloutState.COMPLETE
     stalled = _stalled(rollout, pool, claims, now)
+    if stalled[0] == FALSE and pool is not None and state in BEGUN and not rollout.keeps_all:
+        stalled = _standing(rollout, split_by(pool, claims), now, hold)
     goes_on = (state in BEGUN or rollout.goes_back) and stalled[0] != TRUE and intent != Intent.PAUSE
     reason = str(intent) if intent == Intent.PAUSE else str(state)
     said = {
@@ -100,6 +110,32 @@ def _held(rollout: Rollout, now: float) -> _Said:
     if blind is not None and blind.since is not None and now - blind.since >= UNKNOWN_FOR:
         return TRUE, "GateUnknown", f"no further node begins: {blind.words}"
     return FALSE, "Advancing", ""
+
+
+def _standing(rollout: Rollout, sides: tuple[Claims, Claims], now: float, hold: PoolHold | None) -> _Said:
+    """Where no further node has come to the target for an hour: what people have declared is named, anything else
+    needs a person."""
+    status, (old, target) = rollout.status, sides
+    came = [
+        each.changed for claim in target if (each := claim.condition(INITIALIZED_CONDITION)) and each.status == TRUE
+    ]
+    last = max([status.since, *came])
+    waits = status.state == RolloutState.AWAITING or (status.until is not None and now < status.until)
+    if waits or now - last < STANDS_FOR:
+        return FALSE, "Advancing", ""
+    if hold is not None and hold.rule in _DECLARED:
+        return FALSE, str(hold.rule), hold.message
+    leaving = [claim.name for claim in old if claim.deleting_since is not None or claim.annotations.get(OWNER)]
+    coming = [claim.name for claim in target if not claim.is_true(INITIALIZED_CONDITION)]
+    whys = (
+        rollout.doubts,
+        f"{named(leaving)} is still leaving" if leaving else "",
+        f"{named(coming)} is not ready yet" if coming else "",
+        hold.message if hold is not None and hold.rule != HeldBy.ROLLOUT else "",
+        f"{named([claim.name for claim in old])} stays: `dovetail explain node` says what keeps it" if old else "",
+        rollout.words,
+    )
+    return TRUE, "NoProgress", f"no node has come to the target since {format_time(last)}: {next(filter(None, whys))}"
 
 
 def _pinned(rollout: Rollout) -> tuple[str, str, str]:

@@ -4,7 +4,7 @@ Each owner's pods are compared with those of the same owner, so that an applicat
 not blamed on the change. If an owner has no pods on other nodes any more, nothing is compared.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -20,6 +20,7 @@ from dovetail.rules.rollout.nodes import split_of
 
 STARTS_WITHIN: Final = 300.0  # seconds in which a pod that runs well elsewhere becomes ready, unless it fails before
 WORSE: Final = 2  # times the share of unready pods on the other nodes
+_PASSES: Final = 600.0  # seconds after which it is written again that it passes
 _NAMED: Final = 3
 
 
@@ -47,21 +48,26 @@ def nodes_gate(snapshot: Snapshot, pool: NodePool, known: NodesGate, now: float)
     """The gate now. `known`: what it said last; a worse result is blamed on the target only after a minute. What nobody
     looked at, while all workers were away, counts for nothing, but what failed before them fails still."""
     counts = _counted(snapshot, pool, now)
-    worse = shown(sorted(owner for owner, each in counts.items() if each.is_worse), _NAMED)
+    worse = named(owner for owner, each in counts.items() if each.is_worse)
     if worse:
         goes_on = known.since is not None and now - known.asked <= NODES_GATE.counts_for
         since = known.since if known.since is not None and goes_on else float(int(now))
         fails = known.result == GateResult.FAILING or now - since >= CONFIRMED
         result = GateResult.FAILING if fails else GateResult.UNKNOWN
         message = f"pods are not ready on nodes at the target and are on the others: {worse}"
-        found = NodesGate(result=result, since=since, message=message[:LONGEST_WORDS], asked=float(int(now)))
-        is_written = known == replace(found, asked=known.asked) and now - known.asked < WRITTEN
-        return known if is_written else found
-    starting = shown(sorted(owner for owner, each in counts.items() if each.is_open), _NAMED)
+        return _written(known, NodesGate(result=result, since=since, message=message[:LONGEST_WORDS]), now)
+    starting = named(owner for owner, each in counts.items() if each.is_open)
     if starting:
         message = f"no pod is ready yet on nodes at the target: {starting}"
-        return NodesGate(message=message[:LONGEST_WORDS])
-    return NodesGate(result=GateResult.PASSING)
+        return _written(known, NodesGate(message=message[:LONGEST_WORDS]), now)
+    return _written(known, NodesGate(result=GateResult.PASSING), now)
+
+
+def _written(known: NodesGate, found: NodesGate, now: float) -> NodesGate:
+    """What is found now, with its moment; what says the same as a moment ago is not written again."""
+    lasts = WRITTEN if found.message else _PASSES
+    is_same = known.asked and known == replace(found, asked=known.asked) and now - known.asked < lasts
+    return known if is_same else replace(found, asked=float(int(now)))
 
 
 def _counted(snapshot: Snapshot, pool: NodePool, now: float) -> Mapping[str, _Counts]:
@@ -98,3 +104,8 @@ def _count(counts: _Counts, pod: Pod, at_target: bool, now: float) -> None:
         counts.starting += 1
     else:
         counts.unready += 1
+
+
+def named(which: Iterable[str]) -> str:
+    """A few of them by name, and how many more there are."""
+    return shown(sorted(which), _NAMED)

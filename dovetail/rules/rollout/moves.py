@@ -5,7 +5,7 @@ go on from there; a step is permitted only once it is written there.
 """
 
 from dataclasses import replace
-from math import ceil, inf
+from math import ceil
 from typing import Final
 
 from dovetail.model.own.rollouts import (
@@ -32,7 +32,7 @@ from dovetail.rules.rollout.history import with_history
 
 ENOUGH: Final = 3  # replacements in a row that failed, after which a roll-out goes back by itself
 CONFIRMED: Final = 60.0  # seconds for which pods do worse before that is blamed on the change
-LONGEST_WORDS: Final = 400  # characters of a message; up to five fields repeat it, and the object must stay small
+LONGEST_WORDS: Final = 360  # characters of a message; up to five fields repeat it, and the object must stay small
 UNHEALED: Final = 180.0  # seconds for which pods do worse before a roll-out goes back by itself
 SETTLED: Final = 600.0  # seconds after which every node, older ones too, is known to have drifted or not
 
@@ -77,7 +77,8 @@ def _moved(rollout: Rollout, pool: NodePool, nodes: PoolNodes, now: float) -> Ro
     if status.step not in known:
         return _at(rollout, 0, now)
     number = known.index(status.step)
-    if rollout.wants == Intent.PROMOTE and number != len(known) - 1:
+    is_return = nodes.returned and rollout.passes and not rollout.why_not_now(now)
+    if (rollout.wants == Intent.PROMOTE or is_return) and number != len(known) - 1:
         return _at(rollout, len(known) - 1, now)
     return _within(rollout, number, nodes, now)
 
@@ -123,8 +124,6 @@ def _refused(rollout: Rollout, pool: NodePool, nodes: PoolNodes, now: float) -> 
     if rollout.fault or intent in (Intent.PAUSE, Intent.ABORT):
         return status
     is_answered = status.failure is None or (status.failure.generation != rollout.generation and not is_fresh(rollout))
-    if nodes.makes and status.makes:  # so that a node that drifts for its own reason does not count as another target
-        nodes = replace(nodes, newest_old=-inf)
     if rollout.has_changed(pool, nodes) or (is_answered and intent != Intent.ROLL_BACK):
         return _begun(rollout, pool, nodes, now)
     no_way = status.stable.why_not if nodes.refusable or status.stable.why_not == TARGET_AGAIN else ""
@@ -143,7 +142,7 @@ def _within(rollout: Rollout, number: int, nodes: PoolNodes, now: float) -> Roll
     if rollout.is_failing:
         return _judged(status, now)
     lost = next((n for n in range(number) if nodes.taken < needs[n]), number)
-    if lost != number and rollout.wants != Intent.PROMOTE:
+    if lost != number and rollout.wants != Intent.PROMOTE and not nodes.returned:
         return _at(rollout, lost, now)
     if status.state == RolloutState.REPLACING:
         is_last = number == len(needs) - 1  # over it says that no node of before is left

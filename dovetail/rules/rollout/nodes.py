@@ -3,17 +3,17 @@
 from collections import Counter
 from collections.abc import Collection, Iterable
 from math import inf
-from typing import Final
 
 from dovetail.model import names
-from dovetail.model.nodes import Condition, NodeClaim
+from dovetail.model.nodes import NodeClaim
 from dovetail.model.own.claim_memory import OLD_IMAGES, memory_of
-from dovetail.model.own.rollouts import PoolNodes
+from dovetail.model.own.rollouts import PoolNodes, RolloutStatus
+from dovetail.model.own.stable_images import is_changed
 from dovetail.model.pools import NodePool
+from dovetail.model.reasons.disruption_reasons import DisruptionReason
 from dovetail.model.snapshot import Claims, Snapshot
 from dovetail.model.values.hashing import NODE_POOL_HASH_ALGORITHM
-
-_NOBODYS: Final = "InstanceTypeNotFound"  # the drift that nobody's change causes: a type that is no longer sold
+from dovetail.rules.rollout.moves import SETTLED
 
 
 def nodes_of(snapshot: Snapshot, pool: NodePool) -> PoolNodes:
@@ -28,43 +28,63 @@ def split_of(snapshot: Snapshot, pool: NodePool) -> tuple[Claims, Claims]:
     """Its claims that are not at the target, and those that are."""
     key = (pool.name, pool.hash)
     if key not in snapshot.split:
-        sides: tuple[list[NodeClaim], list[NodeClaim]] = [], []
-        for claim in snapshot.claims_by_pool.get(pool.name, ()):
-            sides[not is_old(claim, pool)].append(claim)
-        snapshot.split[key] = tuple(sides[0]), tuple(sides[1])
+        snapshot.split[key] = split_by(pool, snapshot.claims_by_pool.get(pool.name, ()))
     return snapshot.split[key]
 
 
+def split_by(pool: NodePool, claims: Claims) -> tuple[Claims, Claims]:
+    """The same of these claims."""
+    sides: tuple[list[NodeClaim], list[NodeClaim]] = [], []
+    for claim in claims:
+        sides[not is_old(claim, pool)].append(claim)
+    return tuple(sides[0]), tuple(sides[1])
+
+
 def _counted(snapshot: Snapshot, pool: NodePool) -> PoolNodes:
-    old, target = split_of(snapshot, pool)
+    old, whole = split_of(snapshot, pool)
+    # One that is deleted before anybody has asked whether it has drifted is nothing that a step has proved.
+    target = [claim for claim in whole if claim.deleting_since is None]
     leaving: list[NodeClaim] = []
     staying: list[str] = []
+    others = 0  # that leave for another reason than drift: they come to no target, and leave the pool's count
     changed, newest_old, newest_drift = 0, -inf, -inf
     stable = snapshot.stable_images.get(pool.name, ())
     for claim in old:
         drifted = claim.condition(names.DRIFTED)
-        if claim.deleting_since is not None or _is_taken(claim, snapshot):
+        if _leaves_otherwise(claim):
+            others += 1
+        elif claim.deleting_since is not None or _is_taken(claim, snapshot):
             leaving.append(claim)
         else:
             staying.append(claim.uid)
-            changed += _is_change(drifted)
-        if claim.created > newest_old and _is_change(drifted) and not _has_older_image(claim):
+            changed += is_changed(claim)
+        if claim.created > newest_old and is_changed(claim) and not _has_older_image(claim):
             newest_old = claim.created
         if drifted is not None and drifted.changed > newest_drift:
             newest_drift = drifted.changed
     return PoolNodes(
-        old=len(old) - len(leaving),
+        old=len(staying),
         at_target=len(target),
-        leaving=_without_replacement(leaving, target),
-        draining=len(leaving),
+        leaving=_without_replacement(leaving, whole),
+        draining=len(leaving) + others,
         newest_old=newest_old,
         ready=tuple(_known_from(claim) for claim in target if _is_ready(claim, snapshot)),
         unready=tuple(_not_ready_since(claim) for claim in target if _is_awaited(claim, snapshot)),
-        refusable=sum(_is_refusable(claim, stable) for claim in target),
+        refusable=sum(_is_refusable(claim, stable) for claim in whole),
         staying=tuple(staying),
         changed=changed,
         newest_drift=newest_drift,
     )
+
+
+def returned(status: RolloutStatus, old: Claims, target: Claims, now: float) -> bool:
+    """Whether the target is what most nodes ran when the first change appeared, as far as they are still there: by
+    nodes that had drifted from a target in between, and are at the target again. It needs no canary."""
+    if now - status.begun < SETTLED:
+        return False
+    stable = {image.id for image in status.stable.images}
+    ran = [claim.image_id in stable for claim in target if claim.created < status.stable.since < status.begun]
+    return 2 * sum(ran) > len(ran) + sum(claim.created < status.stable.since for claim in old)
 
 
 def leaves_for_drift(claim: NodeClaim, snapshot: Snapshot) -> bool:
@@ -100,13 +120,16 @@ def _known_from(claim: NodeClaim) -> float:
     return -inf if _has_older_image(claim) else claim.created
 
 
-def _is_change(drifted: Condition | None) -> bool:
-    """Whether somebody's change is the cause, of a NodePool, of its NodeClass or of what this selects."""
-    return drifted is None or drifted.status != "True" or drifted.reason != _NOBODYS
-
-
 def _is_taken(claim: NodeClaim, snapshot: Snapshot) -> bool:
     return bool(claim.annotations.get(names.OWNER)) or claim.name in snapshot.taken
+
+
+def _leaves_otherwise(claim: NodeClaim) -> bool:
+    """Whether something other than drift takes it: a person, the cloud, or a disruption for another reason."""
+    reason = claim.condition(names.DISRUPTION_REASON)
+    if reason is None or reason.status != "True":
+        return claim.deleting_since is not None and not claim.annotations.get(names.OWNER)
+    return reason.reason != DisruptionReason.DRIFTED
 
 
 def _without_replacement(leaving: Iterable[NodeClaim], target: Iterable[NodeClaim]) -> int:
