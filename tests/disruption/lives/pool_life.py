@@ -203,7 +203,6 @@ class Life:
     away: bool = False  # no worker looks; Schedulers decide all the same, by what is written
     odd: dict[str, str] = field(default_factory=dict)
     bad: set[str] = field(default_factory=set)  # images on which pods crash
-    ill: set[str] = field(default_factory=set)  # pods that crash wherever they are, by their place in an application
     unready: set[str] = field(default_factory=set)  # claims whose nodes are not ready
     held: dict[str, float] = field(default_factory=dict)  # node -> until when something holds its drain
     image_of: dict[str, str] = field(default_factory=dict)  # claim UID -> the image of its instance
@@ -439,7 +438,7 @@ class Life:
         if not pod.node_name:
             return
         up = pod.started is not None and self.now - pod.started >= STARTS
-        crashes = up and (pod.name in self.ill or self.image_on(pod.node_name) in self.bad)
+        crashes = up and self.image_on(pod.node_name) in self.bad
         is_ready = up and not crashes
         if (pod.ready, pod.failing) != (is_ready, crashes):
             self.world.pods[pod.uid] = replace(pod, ready=is_ready, failing=crashes)

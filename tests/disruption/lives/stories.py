@@ -150,9 +150,8 @@ async def odd_drift(life: JudgedLife) -> None:
         life.tell(f"{claim.name} has {life.odd[claim.uid]}")
 
 
-async def ill_before(life: JudgedLife) -> None:
-    """A pod of many crashes wherever it is."""
-    life.ill.add("web-0")
+async def quiet(life: JudgedLife) -> None:
+    """Nothing happens."""
 
 
 async def not_ready(life: JudgedLife) -> None:
@@ -195,7 +194,7 @@ EVENTS: Final[tuple[Story, ...]] = (
     departs,
     departs,
     odd_drift,
-    ill_before,
+    quiet,
     not_ready,
     blind,
     answers,
@@ -211,8 +210,6 @@ async def played(seed: str, least: int = 8, most: int = 14) -> JudgedLife:
     life = born(seed, least, most)
     chosen = life.chosen
     events = chosen.choices(EVENTS, k=chosen.randint(0, 5))
-    if ill_before in events:
-        await ill_before(life)
     await grown(life)
     for event in events[: chosen.randint(0, 1)]:
         await event(life)

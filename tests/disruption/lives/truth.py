@@ -33,6 +33,7 @@ class Target:
     promoted: bool = False
     approved: set[str] = field(default_factory=set)  # steps
     back: bool = False  # somebody has ordered the way back
+    again: bool = False  # somebody has let it run since
     is_revert: bool = False
     open_since: float | None = None  # when the last step was permitted
     moved: float = 0.0  # when one more node has come to it
@@ -94,6 +95,7 @@ class JudgedLife(Life):
         self.people = {str(intent)} & {"Pause", "Abort"}
         self.target.promoted |= intent == Intent.PROMOTE
         self.target.back |= intent == Intent.ROLL_BACK
+        self.target.again |= intent == Intent.RUN
         self.target.moved = self.now
         self.tell(f"ordered {intent}")
 
@@ -188,7 +190,8 @@ class JudgedLife(Life):
         anew = before in UNDER_WAY and after == "Replacing" and status.begun != rollout.status.begun
         if anew and self.target.since < rollout.status.begun and status.makes == rollout.status.makes:
             self.fails("it begins anew, and nobody has changed anything")
-        if before in REFUSED and after in UNDER_WAY and self.target.since < rollout.status.begun:
+        said = self.target.again or self.target.since >= rollout.status.begun
+        if before in REFUSED and after in UNDER_WAY and not said:
             self.fails("a refused target is tried again, and nobody has said so")
         size = len(json.dumps(whole(replace(rollout, status=status))))
         if size > LARGEST:
@@ -205,8 +208,7 @@ class JudgedLife(Life):
         if target.open_since is None and state in UNDER_WAY and step == self.steps[-1].name and knows:
             target.open_since = now
         ill = self.image in self.bad and any(
-            pod.failing and pod.name not in self.ill and self.image_on(pod.node_name) == self.image
-            for pod in self.world.pods.values()
+            pod.failing and self.image_on(pod.node_name) == self.image for pod in self.world.pods.values()
         )
         target.ill_since = (target.ill_since or now) if ill else None
         self.judge_progress(state)
@@ -260,7 +262,10 @@ class JudgedLife(Life):
     def doubts(self) -> bool:
         """Whether upkeep looks each minute because pods do worse, and that may take the change back."""
         rollout = self.rollout
-        return rollout is not None and rollout.rolls_back and bool(rollout.status.gate.message) and not self.away
+        return rollout is not None and rollout.rolls_back and bool(rollout.status.gate.message) and self.is_tried()
+
+    def is_tried(self) -> bool:
+        return not self.away and self.place()[0] in UNDER_WAY
 
     async def live(self, seconds: float) -> None:
         """Beats for so long: minutes while something is under way, longer ones else."""
