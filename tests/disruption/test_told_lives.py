@@ -2,7 +2,7 @@
 
 import random
 from dataclasses import replace
-from typing import Final
+from typing import Any, Final
 
 from dovetail.model.own.policies import Freeze, Policy, TimeRules
 from dovetail.model.own.rollouts import RolloutPlan, RolloutState, RolloutStep
@@ -14,7 +14,7 @@ HALF: Final = RolloutStep(name="half", to="50%", soak=3600.0)
 REST: Final = RolloutStep(name="rest", to="100%")
 
 
-async def a_life(nodes: int = 8, steps: tuple[RolloutStep, ...] = (CANARY, REST), **plan: bool) -> JudgedLife:
+async def a_life(nodes: int = 8, steps: tuple[RolloutStep, ...] = (CANARY, REST), **plan: Any) -> JudgedLife:
     """A pool whose changes reach one node first, ten minutes before the others."""
     rules = TimeRules(policies={"careful": Policy(name="careful", rollout=RolloutPlan(steps=steps, **plan))})
     life = JudgedLife(chosen=random.Random(1), rules=rules, steps=steps)
