@@ -25,6 +25,7 @@ from dovetail.disruption.choose import choose
 from dovetail.disruption.rounds import never
 from dovetail.disruption.settings import DisruptionSettings
 from dovetail.lifecycle.conditions import claim_conditions_with, true
+from dovetail.lifecycle.launch_requests import GroupShare
 from dovetail.messages.plans import DisruptionCommand, DisruptionPlan, Target
 from dovetail.messages.requests import CreateRequest, DeletesRequest, MarkRequest, UnmarkRequest
 from dovetail.messages.subjects import ClaimRef
@@ -133,9 +134,9 @@ class OneCloud(FakeCloud):
         return Prepared(request=older[0].id if older else self.life.image)
 
     async def launch(
-        self, claim: NodeClaim, request: str, token: str
+        self, claim: NodeClaim, request: str, token: str, share: GroupShare | None = None
     ) -> Instance | NoCapacity | ClassNotReady | LaunchRefused:
-        found = await super().launch(claim, request, token)
+        found = await super().launch(claim, request, token, share)
         assert isinstance(found, Instance)
         self.life.image_of[claim.uid] = request
         own = {
@@ -223,7 +224,7 @@ class Life:
         self.creating = CreateNodeClaims(self.claims, pools, notices, world.now, ties)
         known = KnownClaims(self.lookups, self.claims)
         self.launching = LaunchInstance(known, self.cloud, notices, world.now, offers)
-        self.deleting = deleting(world, self.claims)
+        self.deleting = deleting(world, claims=self.claims)
         self.of_claims = ClaimUpkeep(self.claims, offers, world.now, names.WELL_KNOWN_LABELS, frozenset())
         times: Any = self.objects
         self.of_rollouts = RolloutUpkeep(times, notices)
