@@ -101,7 +101,10 @@ up: $(STAMP) ## start everything on real servers, print what to type and one JSO
 node: $(STAMP) ## leave a cluster running whose nodes are real (kubelet, containerd), with our image on them: what kind gives (NODES=3, NAME=b; root on Linux)
 	@$(BIN)/python -m testbed.node start --name $(NAME) --nodes $(or $(NODES),1) -o $(or $(OUTPUT),json)
 
-down: $(STAMP) ## stop what `make up`, `make node` and `make cluster` started under that NAME
+temporal: $(STAMP) ## leave a Temporal running as it is run in earnest: four services, PostgreSQL, TLS (NAME=b; needs Debian's postgresql)
+	@$(BIN)/python -m testbed.temporal start --name $(NAME) -o $(or $(OUTPUT),json)
+
+down: $(STAMP) ## stop what `make up`, `make node`, `make temporal` and `make cluster` started under that NAME
 	@$(BIN)/python -m testbed.up stop --name $(NAME)
 
 vectors: $(STAMP) ## compare with recorded results (DIR=folder; recorded AWS traffic: ONLY="case …" LANES=2 OUT=file)
@@ -146,4 +149,4 @@ $(SITE)/index.html: $(DOCS_STAMP) $(SITE_CONFIG) docs/. $(shell find docs -minde
 	@said=$$(NO_MKDOCS_2_WARNING=1 $(<D)/bin/mkdocs build --strict --config-file $(SITE_CONFIG) --site-dir $(SITE) 2>&1) \
 		|| { echo "$$said"; rm -f $@; exit 1; }
 
-.PHONY: help setup lock format lint check fast test pythons coverage demo testbed cluster up node down vectors bench soak peer adopt record crds reference picture docs
+.PHONY: help setup lock format lint check fast test pythons coverage demo testbed cluster up node temporal down vectors bench soak peer adopt record crds reference picture docs

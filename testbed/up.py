@@ -20,7 +20,7 @@ from pathlib import Path
 import yaml
 
 from dovetail.answers.failures import CommandFailed
-from dovetail.cli.demo.temporal_server import free_ports, start_temporal
+from dovetail.cli.demo.temporal_server import TemporalServer, free_ports, start_temporal
 from dovetail.model.values.json import Json
 from testbed.cloud.server import CloudError, CloudServer
 from testbed.node.nodes import stop_nodes
@@ -39,6 +39,8 @@ from testbed.plane import (
 from testbed.plane.__main__ import FOLDER_VARIABLE
 from testbed.plane.processes import ProcessIdentity, identify, stop_process
 from testbed.service import kubelet_asks, make_service, network_plays
+from testbed.temporal.chosen import start_chosen
+from testbed.temporal.server import stop_temporal
 
 ROOT = Path(__file__).resolve().parents[1]
 STATE = "up.json"
@@ -153,11 +155,10 @@ async def _start(folder: Path, worker: bool, settings: PlaneSettings | None) -> 
     await install(plane)
     cloud = CloudServer.start(folder / "cloud", kubeconfig=plane.kubeconfig, options=("--enforce-policies",))
     _write(folder, {})
-    database = folder / "temporal.db"
     for old in folder.glob("temporal.db*"):
         old.unlink()
-    temporal = await start_temporal(folder, database)
-    processes = {"temporal": _identity(temporal.process.pid)}
+    temporal = await start_chosen(folder, _say)
+    processes = {"temporal": _identity(temporal.process.pid)} if isinstance(temporal, TemporalServer) else {}
     _write(folder, processes)
     everything = Everything(
         folder=folder,
@@ -171,7 +172,7 @@ async def _start(folder: Path, worker: bool, settings: PlaneSettings | None) -> 
             "CLUSTER_NAME": CLUSTER,
             "CLUSTER_ENDPOINT": plane.server,
             "KUBECONFIG": str(kubeconfig),
-            "TEMPORAL_ADDRESS": temporal.address,
+            **temporal.environment,
             "AWS_ENDPOINT_URL": cloud.endpoint,
             "AWS_REGION": "us-west-2",
             "INTERRUPTION_QUEUE": CLUSTER,
@@ -315,10 +316,11 @@ async def stop(folder: Path) -> bool:
     if (folder / "cloud" / "pids.json").exists():
         CloudServer.at(folder / "cloud").stop()
         (folder / "cloud" / "pids.json").unlink()
+    temporal = await stop_temporal(folder)
     nodes = await stop_nodes(folder)
     stopped = await stop_plane(folder / "plane")
     state.unlink(missing_ok=True)
-    return stopped or nodes or bool(known)
+    return stopped or nodes or temporal or bool(known)
 
 
 async def lose_database(everything: Everything) -> Everything:

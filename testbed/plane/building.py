@@ -1,4 +1,4 @@
-"""Builds the control plane, real nodes, helm and Karpenter's suites from small Go modules, pinned with their sums.
+"""Builds the control plane, real nodes, Temporal, helm and Karpenter's suites from small Go modules, pinned with sums.
 
 A cold build takes about seven minutes on two cores, so it says how far it is; and when it fails, the one line that
 matters is taken out of the compiler's output, the rest being kept in a log.
@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import subprocess
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -90,22 +90,30 @@ NODE = (
     Target(output="coredns", module="dns", package="."),
 )
 
+# Temporal's four services, and the tool of their schema.
+_TEMPORAL = "go.temporal.io/server/cmd/"
+TEMPORAL = (
+    Target(output="temporal-server", module="temporal", package=f"{_TEMPORAL}server"),
+    Target(output="temporal-sql-tool", module="temporal", package=f"{_TEMPORAL}tools/sql"),
+)
+
 ACTIONLINT = Target(output="actionlint", module="actionlint", package="github.com/rhysd/actionlint/cmd/actionlint")
 WINDOWS = Target(output="windows", module="windows", package=".")
 
 
 def build_targets(targets: tuple[Target, ...], folder: Path, say: Say) -> None:
     """These programs into this folder; TestbedUnavailable with the reason where one cannot be built."""
-    toolchain = find_toolchain(_needed_go(), folder.parent / "go-wheel", say)
+    modules = {target.module for target in targets}
+    toolchain = find_toolchain(_needed_go(modules), folder.parent / "go-wheel", say)
     for target in targets:
         _build(target, toolchain, folder, say)
         for name in target.also:
             (folder / name).symlink_to(target.output)
 
 
-def _needed_go() -> tuple[int, ...]:
-    """The newest `go` line of our modules: they ask for no less than their dependencies do."""
-    lines = (re.search(r"^go ([\d.]+)$", module.read_text(), re.M) for module in SOURCES.glob("*/go.mod"))
+def _needed_go(modules: Iterable[str]) -> tuple[int, ...]:
+    """The newest `go` line of these modules of ours: they ask for no less than their dependencies do."""
+    lines = (re.search(r"^go ([\d.]+)$", (SOURCES / name / "go.mod").read_text(), re.M) for name in modules)
     return max(tuple(int(part) for part in line[1].split(".")) for line in lines if line)
 
 

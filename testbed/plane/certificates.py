@@ -57,21 +57,26 @@ class Authority:
 
     def client(self, user: str, groups: tuple[str, ...]) -> KeyPair:
         """The identity of a user in these groups."""
-        return self._sign(_name(user, groups), ExtendedKeyUsageOID.CLIENT_AUTH, ())
+        return self._sign(_name(user, groups), [ExtendedKeyUsageOID.CLIENT_AUTH], ())
 
     def server(self, *addresses: str) -> KeyPair:
         """What the API server shows to its callers, on loopback and at these addresses."""
         names: list[x509.GeneralName] = [x509.DNSName(name) for name in SERVING_NAMES]
-        names += [x509.IPAddress(ipaddress.ip_address(each)) for each in ("127.0.0.1", *addresses)]
-        return self._sign(_name("kube-apiserver", ()), ExtendedKeyUsageOID.SERVER_AUTH, names)
+        names += _at("127.0.0.1", *addresses)
+        return self._sign(_name("kube-apiserver", ()), [ExtendedKeyUsageOID.SERVER_AUTH], names)
+
+    def peer(self, name: str, *addresses: str) -> KeyPair:
+        """What a server shows that is its like's client too."""
+        both = [ExtendedKeyUsageOID.SERVER_AUTH, ExtendedKeyUsageOID.CLIENT_AUTH]
+        return self._sign(_name(name, ()), both, [x509.DNSName(name), *_at(*addresses)])
 
     def _sign(
-        self, subject: x509.Name, usage: x509.ObjectIdentifier, names: list[x509.GeneralName] | tuple[()]
+        self, subject: x509.Name, usages: list[x509.ObjectIdentifier], names: list[x509.GeneralName] | tuple[()]
     ) -> KeyPair:
         key = ec.generate_private_key(ec.SECP256R1())
         builder = _dated(x509.CertificateBuilder()).subject_name(subject).public_key(key.public_key())
         builder = builder.issuer_name(self._certificate.subject)
-        builder = builder.add_extension(x509.ExtendedKeyUsage([usage]), critical=False)
+        builder = builder.add_extension(x509.ExtendedKeyUsage(usages), critical=False)
         issuer = x509.AuthorityKeyIdentifier.from_issuer_public_key(self._key.public_key())
         builder = builder.add_extension(issuer, critical=False)
         if names:
@@ -82,6 +87,10 @@ class Authority:
 def service_account_key() -> bytes:
     """The key with which service account tokens are signed."""
     return _pem(ec.generate_private_key(ec.SECP256R1()))
+
+
+def _at(*addresses: str) -> list[x509.GeneralName]:
+    return [x509.IPAddress(ipaddress.ip_address(each)) for each in addresses]
 
 
 def _name(common: str, organizations: tuple[str, ...]) -> x509.Name:

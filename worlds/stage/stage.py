@@ -26,6 +26,7 @@ from dovetail.model import names
 from dovetail.model.values.json import Json
 from dovetail.wiring.world import SIMULATED_PLAYER
 from testbed.simulated_world import SimulatedWorld
+from testbed.temporal.chosen import AnyTemporal
 from worlds.fault_orders import VARIABLE, Orders
 from worlds.loaded.processes import run_command, start_process
 from worlds.patience import CROWDED
@@ -48,7 +49,7 @@ class Stage:
 
     folder: Path
     cluster: str
-    temporal: TemporalServer
+    temporal: AnyTemporal
     owns_temporal: bool = False
     world: SimulatedWorld = field(init=False)
     orders: Orders = field(init=False)
@@ -68,6 +69,12 @@ class Stage:
     # Processes
 
     @property
+    def own_temporal(self) -> TemporalServer:
+        """The development server, of whose process and file some tests know."""
+        assert isinstance(self.temporal, TemporalServer), "only the development server has one process and one file"
+        return self.temporal
+
+    @property
     def where(self) -> dict[str, str]:
         """The variables by which a command finds this cluster."""
         return {"CLUSTER_NAME": self.cluster, "DOVETAIL_WORLD": str(self.file)}
@@ -76,7 +83,7 @@ class Stage:
         """The environment of every process of this stage, without any variables of the caller that could affect it."""
         steering = ("TEMPORAL_", "DOVETAIL_", "KUBECONFIG", "CLUSTER_NAME")
         kept = {name: value for name, value in os.environ.items() if not name.startswith(steering)}
-        return {**kept, "TEMPORAL_ADDRESS": self.temporal.address, **more}
+        return {**kept, **self.temporal.environment, **more}
 
     def start_installed(self, command: Sequence[str], log_name: str, **more: str) -> "subprocess.Popen[bytes]":
         """A worker of another installation, by its command line."""
@@ -124,7 +131,7 @@ class Stage:
         """The Temporal server and its database are lost; another server starts with nothing."""
         assert self.owns_temporal, "a shared server is not taken away"
         await asyncio.to_thread(self.temporal.stop)
-        self.temporal.database.unlink()
+        self.own_temporal.database.unlink()
         self.database += 1
         self.temporal = await start_temporal(self.folder, self.folder / f"temporal-{self.database}.db")
 
