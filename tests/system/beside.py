@@ -89,7 +89,7 @@ async def alone(folder: Folder, _: TemporalServer) -> AsyncIterator[Stage]:
         yield stage
     finally:
         with suppress(ProcessLookupError):
-            stage.temporal.process.send_signal(signal.SIGCONT)
+            stage.own_temporal.process.send_signal(signal.SIGCONT)
         await stage.close()
 
 
