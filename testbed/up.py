@@ -39,7 +39,7 @@ from testbed.plane import (
 from testbed.plane.__main__ import FOLDER_VARIABLE
 from testbed.plane.processes import ProcessIdentity, identify, stop_process
 from testbed.service import kubelet_asks, make_service, network_plays
-from testbed.temporal.chosen import start_chosen
+from testbed.temporal.chosen import environment_of, start_chosen
 from testbed.temporal.server import stop_temporal
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -172,7 +172,7 @@ async def _start(folder: Path, worker: bool, settings: PlaneSettings | None) -> 
             "CLUSTER_NAME": CLUSTER,
             "CLUSTER_ENDPOINT": plane.server,
             "KUBECONFIG": str(kubeconfig),
-            **temporal.environment,
+            **environment_of(temporal),
             "AWS_ENDPOINT_URL": cloud.endpoint,
             "AWS_REGION": "us-west-2",
             "INTERRUPTION_QUEUE": CLUSTER,

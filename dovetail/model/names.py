@@ -113,7 +113,6 @@ CLAIM_UID_TAG: Final = "dovetail.sh/claim-uid"
 LAUNCH_GROUP_TAG: Final = "dovetail.sh/launch-group"  # on an instance that was launched with others by one call
 CLUSTER_UID_TAG: Final = "dovetail.sh/cluster-uid"  # on an instance; as an annotation: the claim's instance has it
 INTERRUPTED: Final = "dovetail.sh/interrupted"  # when the cloud said that it will take the instance
-PODS_DEADLINE: Final = "dovetail.sh/pods-deadline"  # on a NodeClaim: its deadline, where only pods have to keep to it
 ENDED_BECAUSE: Final = "dovetail.sh/ended-because"  # on a NodeClaim that we delete outside a disruption: why
 DRAIN_FIRST: Final = "dovetail.sh/drain-first"
 REPLACE_FIRST: Final = "dovetail.sh/replace-first"

@@ -7,7 +7,7 @@ and volumes end by it only where it was meant for them. The bound of a repair is
 
 from dataclasses import dataclass, replace
 
-from dovetail.model.names import PODS_DEADLINE, TERMINATION_DEADLINE
+from dovetail.model.names import TERMINATION_DEADLINE
 from dovetail.model.nodes import NodeClaim
 from dovetail.model.own.claim_memory import memory_of
 from dovetail.model.own.drain_rules import Blocker
@@ -66,7 +66,7 @@ def beyond_pods(claim: NodeClaim, deadline: float | None) -> float | None:
     claim gives its node itself."""
     written = claim.annotations.get(TERMINATION_DEADLINE)
     if claim.deleting_since is not None:
-        by_repair = written is not None and written == claim.annotations.get(PODS_DEADLINE)
+        by_repair = written is not None and written == memory_of(claim.annotations).pods_deadline
     else:
         by_repair = drain_reason(claim) == DisruptionReason.UNHEALTHY
     if deadline is None or not by_repair:

@@ -14,6 +14,13 @@ POSTGRES: Final = "postgres"
 AnyTemporal = TemporalServer | RealTemporal
 
 
+def environment_of(temporal: AnyTemporal) -> dict[str, str]:
+    """By which a worker and the command line find it."""
+    if isinstance(temporal, RealTemporal):
+        return temporal.environment
+    return {"TEMPORAL_ADDRESS": temporal.address}
+
+
 async def start_chosen(folder: Path, say: Say) -> AnyTemporal:
     """The one that is chosen, once it answers."""
     chosen = os.environ.get(VARIABLE, "")

@@ -7,6 +7,7 @@ from tests.test_architecture import product_files
 OWN = re.compile(r'"((?:[a-z-]+\.hook\.)?dovetail\.sh/[a-z-]*)"')
 NEVER_KEPT = {
     "dovetail.sh/claim-uid",  # a tag of instances
+    "dovetail.sh/launch-group",  # likewise
     "dovetail.sh/may-not",  # of dry runs that must be refused
 }
 

@@ -26,7 +26,7 @@ from dovetail.model import names
 from dovetail.model.values.json import Json
 from dovetail.wiring.world import SIMULATED_PLAYER
 from testbed.simulated_world import SimulatedWorld
-from testbed.temporal.chosen import AnyTemporal
+from testbed.temporal.chosen import AnyTemporal, environment_of
 from worlds.fault_orders import VARIABLE, Orders
 from worlds.loaded.processes import run_command, start_process
 from worlds.patience import CROWDED
@@ -83,7 +83,7 @@ class Stage:
         """The environment of every process of this stage, without any variables of the caller that could affect it."""
         steering = ("TEMPORAL_", "DOVETAIL_", "KUBECONFIG", "CLUSTER_NAME")
         kept = {name: value for name, value in os.environ.items() if not name.startswith(steering)}
-        return {**kept, **self.temporal.environment, **more}
+        return {**kept, **environment_of(self.temporal), **more}
 
     def start_installed(self, command: Sequence[str], log_name: str, **more: str) -> "subprocess.Popen[bytes]":
         """A worker of another installation, by its command line."""

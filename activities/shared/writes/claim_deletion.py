@@ -6,8 +6,9 @@ from dovetail.activities.shared.writes.revisions import revise_claim
 from dovetail.lifecycle.unfinished import reference
 from dovetail.messages.subjects import ClaimRef
 from dovetail.messages.writes import Write
-from dovetail.model.names import DISRUPTION_REASON, ENDED_BECAUSE, PODS_DEADLINE, TERMINATION_DEADLINE
+from dovetail.model.names import DISRUPTION_REASON, ENDED_BECAUSE, TERMINATION_DEADLINE
 from dovetail.model.nodes import NodeClaim
+from dovetail.model.own.claim_memory import remembering
 from dovetail.model.reasons.endings import Ending, ended_text
 from dovetail.model.values.time import format_time, time_or_none
 from dovetail.ports.failures import Failure
@@ -51,12 +52,12 @@ async def hurry(claims: NodeClaims, claim: NodeClaim, until: float, *, pods_alon
     Never before the delete: that may fail, and the node's next departure would force all of its pods. `pods_alone`:
     hooks and volumes go on by what the claim gives itself."""
     text = format_time(until)
-    noted = {PODS_DEADLINE: text} if pods_alone else {}
 
     def deadline(found: NodeClaim) -> MetadataChange | None:
         written = time_or_none(found.annotations.get(TERMINATION_DEADLINE, ""))
         if written is not None and written <= until:
             return None
+        noted = remembering(found.annotations, pods_deadline=text) if pods_alone else {}
         return MetadataChange(annotations={TERMINATION_DEADLINE: text, **noted})
 
     return await revise_claim(claims, claim, deadline)

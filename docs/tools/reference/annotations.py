@@ -123,11 +123,6 @@ NOTES_OF_DOVETAIL: Final = (
     ),
     Word(names.REST, "NodeClaim", "until when the node is left alone after a disruption that was called off or failed"),
     Word(names.INTERRUPTED, "NodeClaim", "when the cloud announced that it will take the instance"),
-    Word(
-        names.PODS_DEADLINE,
-        "NodeClaim",
-        "memory: the deadline that a repair has written for its pods, which hooks and volumes do not go by",
-    ),
     Word(names.ENDED_BECAUSE, "NodeClaim", "why it was deleted, where that was no disruption: for `log` and `status`"),
     Word(
         names.CLUSTER_UID_TAG,
@@ -135,6 +130,7 @@ NOTES_OF_DOVETAIL: Final = (
         "the UID of the namespace `kube-system`: whose instance it is, where names of clusters repeat",
     ),
     Word(names.CLAIM_UID_TAG, "tag of the instance", "the UID of its NodeClaim"),
+    Word(names.LAUNCH_GROUP_TAG, "tag of the instance", "the group that it was launched with, by one call"),
     Word(
         names.LAUNCHES_STOPPED,
         "NodePool",

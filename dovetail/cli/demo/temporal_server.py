@@ -44,11 +44,6 @@ class TemporalServer:
     binary: Path
     metrics: str = ""  # where it serves its metrics
 
-    @property
-    def environment(self) -> dict[str, str]:
-        """By which a worker and the command line find it."""
-        return {"TEMPORAL_ADDRESS": self.address}
-
     async def client(self) -> Client:
         return await Client.connect(self.address, data_converter=DATA_CONVERTER)
 

@@ -6,7 +6,7 @@ them, and conflicts with a change of another version, so that none is lost.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 from dovetail.model import before_0_2, names
 from dovetail.model.own.held_drains import NOT_HELD, HeldDrain
@@ -54,6 +54,8 @@ class CalledOff:
 class ClaimMemory:
     """Everything; the defaults say that there is nothing to remember."""
 
+    APART: ClassVar = True  # one thing that cannot be read takes no other with it
+
     asks_again: bool = False  # its pods have nowhere else to go, and it asks for what was short a while ago
     keeps_places: bool = False  # its pods are nominated for its node
     moved_from: tuple[LeftKind, ...] = ()  # to save money
@@ -62,6 +64,7 @@ class ClaimMemory:
     on_demand_since: float | None = None  # when its reservation ceased to cover it
     called_off: CalledOff | None = None  # as long as it rests; none if the disruption failed
     held: HeldDrain = NOT_HELD  # what holds its drain, of whatever departure
+    pods_deadline: str = ""  # the deadline of its node, where a repair wrote it: hooks and volumes do not go by it
     reboots: tuple[float, ...] = ()  # when its instance was rebooted for a repair
     reboot_issued: float | None = None  # when the cloud took the last one, until the node is back
 

@@ -4,8 +4,9 @@
 
 An entry is a frozen dataclass: texts and choices of them, whole numbers, yes or no, moments (each a float, written as a
 time in whole seconds), and tuples, sets or dataclasses of them; a field with its default is not written. Anybody who
-may edit the object may write anything: an entry that lacks something, or has a number that is none, counts as none.
-What grows too large forgets its oldest.
+may edit the object may write anything: an entry that lacks something, or has a number that is none, counts as none. Of
+an entry whose fields stand for themselves (`APART`), what cannot be read is as if it were not there. What grows too
+large forgets its oldest.
 """
 
 import json
@@ -114,10 +115,15 @@ def _reader(kind: Any) -> Callable[[Any], Any]:
     if issubclass(kind, StrEnum):
         return lambda raw: kind(_checked(raw, str))
     readers = [(name, _reader(of), default is MISSING) for name, of, default in _fields(kind)]
+    apart = getattr(kind, "APART", False)
 
     def entry(raw: Any) -> Any:
-        found = _checked(raw, dict)
-        return kind(**{name: read(found.get(name)) for name, read, must in readers if must or name in found})
+        found, fit = _checked(raw, dict), dict[str, Any]()
+        for name, read, must in readers:
+            if must or name in found:
+                with suppress(*((ValueError,) if apart else ())):
+                    fit[name] = read(found.get(name))
+        return kind(**fit)
 
     return entry
 
