@@ -41,6 +41,7 @@ from dovetail.telemetry.metrics.karpenters.lifecycle import instance_terminated,
 from dovetail.termination import timing
 from dovetail.termination.deadline import deadline_of
 from dovetail.termination.evictions import plan_evictions
+from dovetail.termination.forced import forced_of
 from dovetail.termination.hooks import Hook, words_of
 from dovetail.termination.ladder import DrainHold, drain_reason
 
@@ -138,13 +139,15 @@ class TerminateInstance:
         """Refuse to end an instance that is still being drained, whatever the request says. Pods that have come since
         the deletion do not count: that they leave is nobody's promise. Refused for good: the next departure begins with
         the drain."""
-        deadline, since = deadline_of(claim), claim.deleting_since or self.now()
+        deadline, since, force = deadline_of(claim), claim.deleting_since or self.now(), forced_of(claim)
+        of_force = None if force is None else force.deadline
         if not claim.is_true(REGISTERED_CONDITION) or (deadline is not None and self.now() > deadline):
             return
         for node in self.known.nodes_of(provider_id):
-            waiting = plan_evictions(self.known.lookups.pods_on(node.name), deadline, self.now()).waiting
+            waiting = plan_evictions(self.known.lookups.pods_on(node.name), deadline, self.now(), of_force).waiting
             if waiting:  # the cache may lag
-                waiting = plan_evictions(await self.holds.pods.list_on(node.name), deadline, self.now()).waiting
+                there = await self.holds.pods.list_on(node.name)
+                waiting = plan_evictions(there, deadline, self.now(), of_force).waiting
             left = [pod.key for pod in waiting if pod.created < since]
             if left and node.created < since and not await self._is_gone(provider_id):
                 raise Refused(f"NodeClaim/{claim.name}", f"pods are still to leave its node: {few(left)}")

@@ -162,6 +162,7 @@ class Pod:
     nominated_node: str = ""
     owners: tuple[Owner, ...] = ()
     priority: int | None = None
+    preempts: bool = True  # whether pods of lower priority make way for it
     do_not_disrupt: str | None = None  # the annotation's text; dovetail.model.objects.pod_rules judges it
     disruption_window: str | None = None  # the annotation's text; dovetail.model.own.pod_windows judges it
     deletion_cost: str | None = None

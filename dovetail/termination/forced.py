@@ -76,12 +76,14 @@ def beyond_pods(claim: NodeClaim, deadline: float | None) -> float | None:
 
 
 def after_hooks(claim: NodeClaim, deadline: float | None, now: float) -> float | None:
-    """The same deadline for pods that hooks have held: a bound that hooks outlast begins anew when they are off."""
+    """The same deadline for pods that hooks have held: a bound that hooks outlast begins anew when they are off, and
+    ends with what the claim gives its node itself."""
     began = claim.deleting_since or began_at(claim)
     held = clocks_of(claim, began_at(claim)).get(Blocker.HOOK_WAITS)
     if deadline is None or held is None or began is None or beyond_pods(claim, deadline) == deadline:
         return deadline
-    return max(deadline, (now if held.left is None else held.left) + deadline - began)
+    moved = (now if held.left is None else held.left) + deadline - began
+    return max(deadline, moved if claim.termination_grace is None else min(moved, began + claim.termination_grace))
 
 
 def deadline_of_volumes(claim: NodeClaim, deadline: float | None) -> float | None:

@@ -216,6 +216,11 @@ def test_a_node_that_could_hold_each_daemon_set_but_not_all_keeps_room_for_those
     assert not placed(replace(empty, pods={"p": a_pod("p", cpu="3")})).existing
 
 
+def _that_waits(item: DaemonSet) -> DaemonSet:
+    """Of a class that preempts nobody."""
+    return replace(item, pod=replace(item.pod, preempts=False))
+
+
 def _of_priority(item: DaemonSet, priority: int) -> DaemonSet:
     return replace(item, pod=replace(item.pod, priority=priority))
 
@@ -229,6 +234,7 @@ MINUTE = 60.0
         (_daemon_set(cpu="7"), {}, 6 * MINUTE, True),
         (_of_priority(_daemon_set(cpu="7"), 5), {"priority": 5}, 6 * MINUTE, True),
         (_of_priority(_daemon_set(cpu="7"), 6), {"priority": 5}, 6 * MINUTE, False),  # it preempts what runs there
+        (_that_waits(_of_priority(_daemon_set(cpu="7"), 6)), {"priority": 5}, 6 * MINUTE, True),
         (_daemon_set(cpu="7"), {"deleting_since": NOW}, 6 * MINUTE, False),
         (_daemon_set(cpu="7"), {"phase": "Succeeded"}, 6 * MINUTE, False),
         (_daemon_set(cpu="7"), {}, 4 * MINUTE, False),  # it comes before others do, if it can

@@ -136,7 +136,8 @@ class _Expected:
         def taken(daemon: Daemon) -> Resources:
             if daemon.since > since:
                 return {}
-            return total(pod.requests for pod in there if (pod.priority or 0) >= (daemon.pod.priority or 0))
+            own = daemon.pod.priority or 0
+            return total(pod.requests for pod in there if not daemon.pod.preempts or (pod.priority or 0) >= own)
 
         coming = expected_on_node(self._daemons, item.taints, labels, item.allocatable, taken)
         return self._to_come(self._sum(coming), pods)

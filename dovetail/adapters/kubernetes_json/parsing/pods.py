@@ -132,6 +132,7 @@ def _build(raw: ReadOnlyJson) -> Pod:
     draft.node_name = text_of(spec.get("nodeName") or "")
     draft.grace_seconds = optional_number(spec.get("terminationGracePeriodSeconds"))
     draft.priority = optional_number(spec.get("priority"))
+    draft.preempts = spec.get("preemptionPolicy") != "Never"
     draft.phase = text_of(status.get("phase") or "Pending")
     draft.started = parse_time(started) if started else None
     draft.nominated_node = text_of(status.get("nominatedNodeName") or "")
