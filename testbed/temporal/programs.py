@@ -26,7 +26,7 @@ def find_programs(say: Say) -> Path:
 def find_postgres() -> Path:
     """The folder of PostgreSQL's own programs: on the PATH, or the newest that Debian's packages brought."""
     if beside := shutil.which("initdb"):
-        return Path(beside).parent
+        return Path(beside).resolve().parent  # a link may lie beside no other of them
     brought = [folder / "bin" for folder in _DEBIANS.glob("*") if (folder / "bin" / "initdb").exists()]
     if not brought:
         raise TestbedUnavailable("there is no PostgreSQL: the package `postgresql` of Debian brings it")
