@@ -129,7 +129,7 @@ class RebootNodes:
         issued = _issued_at(claim, condition)
         if issued is not None:
             return await self._look(claim, node, condition, issued)
-        if reboot_called_off(claim) is not None:
+        if reboot_called_off(claim) is not None or not await self._is_meant(claim, node):
             return await self._call_off(claim, node)
         if self._why_held(claim, condition) and not _has_happened(claim, node):
             return await self._hold(claim, condition)
@@ -140,20 +140,19 @@ class RebootNodes:
             return StepOutcome(message="waiting for its node")
         if names.PRE_BOOT_ID not in claim.annotations:
             if is_late:
-                return await self._begin_anew(claim, node)
+                await revise_claim(self.ports.claims, claim, self._moved)  # nobody looked: its pods have time again
+                return StepOutcome(message="its pods are leaving")
             node = await self._fence(node) or node
             if not await self._empty(claim, node, replace(condition, changed=_since(claim, condition))):
                 return StepOutcome(message="its pods are leaving", writes=(claim_write(claim),))
         return await self._issue(claim, node, condition)
 
-    async def _begin_anew(self, claim: NodeClaim, node: Node) -> StepOutcome:
-        """Nobody has looked for so long that its pods were not waited for: they get their time again, if it is to be
-        rebooted still. The cloud was never asked, so nothing has failed."""
+    async def _is_meant(self, claim: NodeClaim, node: Node | None) -> bool:
+        """Whether it is to be rebooted still: it may have waited for long. It is once the cloud may have been asked."""
+        if node is None or claim.is_reboot_ordered:
+            return True
         fault = await self.ports.repairs.fault(node, _without_last(claim))
-        if fault is None or not fault.reboots:
-            return await self._call_off(claim, node)
-        await revise_claim(self.ports.claims, claim, self._moved)
-        return StepOutcome(message="its pods are leaving")
+        return fault is not None and fault.reboots
 
     def _moved(self, claim: NodeClaim) -> MetadataChange:
         """Its moment among those of the reboots of its instance, which is now."""
@@ -216,6 +215,9 @@ class RebootNodes:
         if before is None and self._why_held(claim, condition):
             return await self._hold(claim, condition)
         if before is None:
+            live = await self.ports.nodes.read(node.name)
+            if not await self._is_meant(claim, live):
+                return await self._call_off(claim, live)
             noted = await revise_claim(self.ports.claims, claim, lambda found: self._last_note(found, node))
             if noted is None:
                 return StepOutcome(message="already gone")

@@ -13,7 +13,7 @@ from dovetail.model.own.claim_memory import memory_of, with_memory
 from dovetail.model.own.policies import Freeze
 from dovetail.model.snapshot import Snapshot
 from dovetail.ports.failures import Conflict, Retryable
-from tests.activities.test_rebooting import Scene, cut_after
+from tests.activities.test_rebooting import PAUSED, WELL, Scene, cut_after
 from tests.placement.builders import a_bound_pod
 from worlds.fakes.nodes import FakeClaims
 
@@ -37,6 +37,15 @@ async def asked_to_stop(scene: Scene, when: str = "annotation") -> None:
         snapshot = replace(snapshot, claims=dict(scene.world.claims))
 
 
+def becomes_needless(scene: Scene, change: str) -> None:
+    """The node is well, a person keeps it from repair, or repair is switched off."""
+    scene.wanted = change != "switched off"
+    if change == "well":
+        scene.world.put(replace(scene.node, conditions=(WELL,)))
+    elif change == "kept":
+        scene.world.put(replace(scene.node, annotations={names.DO_NOT_REPAIR: "true"}))
+
+
 @pytest.mark.parametrize("when", ["annotation", "freeze", "hook"])
 @pytest.mark.parametrize("silent", [0.0, 7200.0])
 async def test_a_reboot_that_is_called_off_before_the_cloud_is_asked_opens_the_node(when: str, silent: float) -> None:
@@ -55,6 +64,35 @@ async def test_a_reboot_that_is_called_off_before_the_cloud_is_asked_opens_the_n
     assert memory_of(scene.claim.annotations).reboots == ()
     events = [notice.reason for notice in scene.world.notices if notice.reason.startswith("DisruptionCancel")]
     assert events == ([] if when == "hook" else ["DisruptionCancelled"])
+
+
+@pytest.mark.parametrize("change", ["well", "kept", "switched off"])
+@pytest.mark.parametrize("what", ["a hook", "a pause", "its pods"])
+async def test_a_reboot_that_was_held_is_called_off_where_it_is_not_meant_any_more(what: str, change: str) -> None:
+    """However long it was held, and whether what holds it is there still."""
+    hook = {f"{names.PRE_DRAIN_HOOK}mesh": "mesh-team"} if what == "a hook" else {}
+    scene = Scene(a_bound_pod("p", "n", do_not_disrupt="true"), annotations=hook)
+    scene.world.system = PAUSED if what == "a pause" else None
+    for _ in range(4):
+        await scene.step()
+    assert scene.claim.is_rebooting
+
+    becomes_needless(scene, change)
+    assert await scene.step() == "called off"
+
+    assert (scene.calls, scene.node.taints, list(scene.world.pods)) == ([], (), ["uid-p"])
+    assert scene.said[:2] == ("False", "RebootCalledOff") and scene.claim.deleting_since is None
+    assert memory_of(scene.claim.annotations).reboots == ()
+
+
+@pytest.mark.parametrize("change", ["well", "kept"])
+async def test_a_reboot_that_is_not_meant_any_more_as_its_last_pod_leaves_asks_the_cloud_nothing(change: str) -> None:
+    scene = Scene(a_bound_pod("p", "n"))
+    scene.world.at(scene.world.clock + 2.0, lambda: becomes_needless(scene, change))
+
+    await scene.until("called off")
+
+    assert (scene.calls, scene.node.taints, scene.said[0]) == ([], (), "False")
 
 
 async def test_a_reboot_that_is_called_off_as_the_boot_id_is_written_asks_the_cloud_nothing(
