@@ -10,7 +10,7 @@ node is rebooted. Until the boot id is written down it can be called off, as any
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -20,7 +20,7 @@ from dovetail.activities.shared.looks.live_repairs import LiveRepairs
 from dovetail.activities.shared.writes.claim_deletion import delete_because, hurry
 from dovetail.activities.shared.writes.revisions import revise_claim, revise_node, revise_status
 from dovetail.activities.termination.evictor import EvictionRequest, Evictor
-from dovetail.activities.termination.holds import Holds
+from dovetail.activities.termination.holds import HoldMemory, Holds, LeavingClaim
 from dovetail.disruption.nodes.resting import reboot_called_off
 from dovetail.lifecycle.conditions import ConditionSet, conditions_of_claim
 from dovetail.lifecycle.faults import recent_reboots
@@ -32,6 +32,7 @@ from dovetail.messages.writes import claim_write
 from dovetail.model import names
 from dovetail.model.nodes import Condition, Node, NodeClaim
 from dovetail.model.own.claim_memory import memory_of, remembering, with_memory
+from dovetail.model.own.drain_rules import Blocker
 from dovetail.model.own.pauses import Activity
 from dovetail.model.pods import Pod
 from dovetail.model.reasons.disruption_reasons import DisruptionReason
@@ -45,7 +46,9 @@ from dovetail.ports.objects import ClaimStatus, MetadataChange, NodeClaims, Node
 from dovetail.ports.view import PauseLookups
 from dovetail.telemetry.metrics.karpenters.lifecycle import disrupted, rebooted
 from dovetail.termination.evictions import plan_evictions
+from dovetail.termination.hold_clocks import clocks_of
 from dovetail.termination.hooks import words_of
+from dovetail.termination.ladder import DrainHold, began_at, drain_reason, without_hold
 
 GRACE_SECONDS: Final = 600.0  # for its pods, as Karpenter's provider has it
 LEAST_SECONDS: Final = 5.0  # pods that were bound just before the taint turn up
@@ -84,12 +87,14 @@ class RebootNodes:
         pause: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
         self.ports, self.evictor, self.now, self.pause = ports, evictor, now, pause
+        self.held = dict[str, HoldMemory]()  # what holds them now, by the uid of their claims
 
     @activity.defn
     async def reboot_node(self, order: RebootNode) -> StepOutcome:
         """Continue the reboot."""
         claim = await self.ports.claims.read(order.claim.name)
         if claim is None or claim.uid != order.claim.uid or claim.deleting_since is not None:
+            self.held.pop(order.claim.uid, None)
             return StepOutcome(message="already gone, or being deleted")
         if not claim.is_rebooting:
             return StepOutcome(message="its instance is not being rebooted")
@@ -131,8 +136,9 @@ class RebootNodes:
             return await self._look(claim, node, condition, issued)
         if reboot_called_off(claim) is not None or not await self._is_meant(claim, node):
             return await self._call_off(claim, node)
-        if self._why_held(claim, condition) and not _has_happened(claim, node):
-            return await self._hold(claim, condition)
+        await self._look_at_hold(claim, node)
+        if self._why_held(claim) and not _has_happened(claim, node):
+            return await self._hold(claim)
         is_late = self.now() > _until(claim, condition) + ISSUING_SECONDS
         if node is None:
             if is_late:
@@ -143,7 +149,7 @@ class RebootNodes:
                 await revise_claim(self.ports.claims, claim, self._moved)  # nobody looked: its pods have time again
                 return StepOutcome(message="its pods are leaving")
             node = await self._fence(node) or node
-            if not await self._empty(claim, node, replace(condition, changed=_since(claim, condition))):
+            if not await self._empty(claim, node, _since(claim, condition)):
                 return StepOutcome(message="its pods are leaving", writes=(claim_write(claim),))
         return await self._issue(claim, node, condition)
 
@@ -159,46 +165,58 @@ class RebootNodes:
         moments = (*memory_of(claim.annotations).reboots[:-1], self.now())
         return MetadataChange(annotations=remembering(claim.annotations, reboots=moments))
 
-    async def _empty(self, claim: NodeClaim, node: Node, condition: Condition) -> bool:
+    async def _empty(self, claim: NodeClaim, node: Node, since: float) -> bool:
         """Ask pods to leave, forcing none; answers whether nothing is waited for any more."""
-        until = min(self.now() + STEP_SECONDS, condition.changed + max(_grace_of(claim), LEAST_SECONDS))
+        until = min(self.now() + STEP_SECONDS, since + max(_grace_of(claim), LEAST_SECONDS))
         request = EvictionRequest(pool=claim.labels.get(names.NODE_POOL, ""), reason="Unhealthy")
         asked: set[str] = set()
 
         async def may_leave(_: Pod) -> bool:
             live = await self.ports.claims.read(claim.name)
-            return live is not None and not self._why_held(live, condition)
+            return live is not None and not self._why_held(live)
 
         while True:
             live = await self.ports.claims.read(claim.name)
-            if live is None or reboot_called_off(live) is not None or self._why_held(live, condition):
+            if live is None or reboot_called_off(live) is not None or self._why_held(live):
                 return False
             plan = plan_evictions(await self.ports.pods.list_on(node.name), None, self.now())
-            if not plan.waiting and self.now() >= condition.changed + LEAST_SECONDS:
+            if not plan.waiting and self.now() >= since + LEAST_SECONDS:
                 return True
             for pod in plan.evict:
                 outcome = await self.evictor.evict(pod, request, may_leave) if pod.uid not in asked else None
                 if outcome is not None and outcome.leaving:
                     asked.add(pod.uid)
             if self.now() >= until:
-                return self.now() >= condition.changed + max(_grace_of(claim), LEAST_SECONDS)
+                return self.now() >= since + max(_grace_of(claim), LEAST_SECONDS)
             await self.pause(1.0)
 
-    def _why_held(self, claim: NodeClaim, condition: Condition) -> str:
-        """What holds the pods of the node, as it holds a drain: a pause of drains, also while nobody knows whether
-        there is one, and hooks of the first eviction."""
+    def _why_held(self, claim: NodeClaim) -> Mapping[Blocker, str]:
+        """What holds the pods of the node, as it holds a drain, in words: a pause of drains, also while nobody knows
+        whether there is one, and hooks of the first eviction. These have as long as the claim gives its node."""
         try:
             pause = self.ports.pauses.pause_on(claim.labels.get(names.NODE_POOL, ""), Activity.DRAINS)
         except Failure as failure:
-            return f"it is not known whether drains are paused: {failure}"
+            return {Blocker.PAUSED: f"it is not known whether drains are paused: {failure}"}
         if pause is not None:
-            return pause.announces(Activity.DRAINS)
-        hooks = self.ports.holds.hooks(claim, names.PRE_DRAIN_HOOK, condition.changed, None)
-        return f"waiting for {words_of(hooks)}" if hooks else ""
+            return {Blocker.PAUSED: pause.announces(Activity.DRAINS)}
+        began, grace = began_at(claim), claim.termination_grace
+        deadline = None if began is None or grace is None else began + grace
+        clock = clocks_of(claim, began).get(Blocker.HOOK_WAITS)
+        since = self.now() if clock is None else clock.since
+        hooks = self.ports.holds.hooks(claim, names.PRE_DRAIN_HOOK, since, deadline)
+        return {Blocker.HOOK_WAITS: f"waiting for {words_of(hooks)}"} if hooks else {}
 
-    async def _hold(self, claim: NodeClaim, condition: Condition) -> StepOutcome:
+    async def _look_at_hold(self, claim: NodeClaim, node: Node | None) -> None:
+        """Time what holds it and ask a person, as a drain does."""
+        why, nodes = self._why_held(claim), () if node is None else (node,)
+        says = ", ".join(why.values())
+        hold = DrainHold(blockers=frozenset(why), reason=drain_reason(claim), says=says, first_eviction=True)
+        held = LeavingClaim(claim=claim, began=began_at(claim), nodes=nodes, hold=hold if why else None)
+        await self.ports.holds.look(held, self.held.setdefault(claim.uid, HoldMemory()))
+
+    async def _hold(self, claim: NodeClaim) -> StepOutcome:
         """Wait; the time does not count towards what its pods and the cloud have."""
-        why = self._why_held(claim, condition)
+        why = ", ".join(self._why_held(claim).values())
         held = await revise_claim(self.ports.claims, claim, self._moved)
         return StepOutcome(message=why, writes=() if held is None else (claim_write(held),))
 
@@ -212,8 +230,8 @@ class RebootNodes:
         """Ask the cloud, unless it has happened: an earlier step may have asked and crashed before it wrote that
         down."""
         before = claim.annotations.get(names.PRE_BOOT_ID)
-        if before is None and self._why_held(claim, condition):
-            return await self._hold(claim, condition)
+        if before is None and self._why_held(claim):
+            return await self._hold(claim)
         if before is None:
             live = await self.ports.nodes.read(node.name)
             if not await self._is_meant(claim, live):
@@ -266,6 +284,7 @@ class RebootNodes:
 
     async def _give_up(self, claim: NodeClaim, why: str, result: str) -> StepOutcome:
         """Have the node replaced; its pods have as long as they had before the reboot."""
+        self.held.pop(claim.uid, None)
         write = await delete_because(self.ports.claims, claim, Ending.REPAIRED, f"rebooted in vain: {why}")
         hurried = await hurry(self.ports.claims, claim, self.now() + _grace_of(claim), pods_alone=True)
         await self.ports.notices.publish(reboot_failed(claim, why))
@@ -283,6 +302,7 @@ class RebootNodes:
     async def _clean(self, claim: NodeClaim, node: Node | None, message: str) -> StepOutcome:
         if node is not None:
             await self._open(node)
+        self.held.pop(claim.uid, None)
         ended = claim.condition(names.REBOOTING)
         off = ended is not None and ended.reason == CALLED_OFF
 
@@ -290,7 +310,7 @@ class RebootNodes:
             if not found.is_rebooting:
                 return None
             begun = memory_of(found.annotations).reboots
-            notes = remembering(found.annotations, reboot_issued=None, reboots=begun[:-1] if off else begun)
+            notes = without_hold(found, reboot_issued=None, reboots=begun[:-1] if off else begun)
             return MetadataChange(annotations={names.PRE_BOOT_ID: None, names.REBOOT_GRACE: None, **notes})
 
         cleaned = await revise_claim(self.ports.claims, claim, change_of)

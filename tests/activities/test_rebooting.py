@@ -17,6 +17,7 @@ from dovetail.model import names
 from dovetail.model.nodes import Condition, Node, NodeClaim, NodeClassRef, RepairPolicy
 from dovetail.model.objects.workloads import Namespace
 from dovetail.model.own.claim_memory import memory_of, with_memory
+from dovetail.model.own.drain_rules import Blocker
 from dovetail.model.pods import Pod
 from dovetail.ports.failures import Forbidden, NotAsked, Retryable
 from tests.placement.builders import a_bound_pod
@@ -68,27 +69,32 @@ class Scene:
         )
         self.world.put(replace(claim, **of_claim), node, *pods)
         self.cloud = FakeCloud(self.world)
-        self.restarted()
         self.wanted = wanted
+        self.restarted()
 
     def restarted(self) -> None:
         """As another worker knows nothing of what this one did."""
-        self.notices = FakeNotices(self.world)
-
-    async def step(self, seconds: float = 15.0) -> str:
         world, pods = self.world, FakePods(self.world)
+        self.notices = FakeNotices(world)
         ports = RebootPorts(
             claims=FakeClaims(world),
             nodes=FakeNodes(world),
             pods=pods,
             notices=self.notices,
             cloud=self.cloud,
-            repairs=LiveRepairs(Policies(), world.now, self.wanted),  # type: ignore[arg-type]
+            repairs=self.repairs(),
             pauses=FakeLookups(world),
             holds=holds(world),
         )
         evictor = Evictor(pods, self.notices, EvictionPace(world.now, world.pause), world.now)
-        steps = RebootNodes(ports, evictor, world.now, pause=world.pause)
+        self.steps = RebootNodes(ports, evictor, world.now, pause=world.pause)
+
+    def repairs(self) -> LiveRepairs:
+        return LiveRepairs(Policies(), self.world.now, self.wanted)  # type: ignore[arg-type]
+
+    async def step(self, seconds: float = 15.0) -> str:
+        world, steps = self.world, self.steps
+        steps.ports = replace(steps.ports, repairs=self.repairs())
         why_not = await steps.begin(self.claim)
         message = why_not or (await steps.reboot_node(ORDER)).message
         await world.pause(seconds)
@@ -470,3 +476,30 @@ async def test_a_pause_that_comes_as_its_pods_leave_holds_the_rest_of_them() -> 
 
     done = [line.split()[:2] for line in scene.world.ledger if line.startswith(("evict", "reboot"))]
     assert done == [["evict", "p"]]
+
+
+@pytest.mark.parametrize("own", [None, 7200.0])
+async def test_a_person_is_asked_about_a_hook_that_holds_a_reboot_as_one_that_holds_a_drain(own: float | None) -> None:
+    """TRM-47. It holds it for no longer than the claim gives its node; then its pods have their time."""
+    scene = Scene(a_bound_pod("p", "n"), annotations={HOOK: "mesh-team"}, termination_grace=own)
+    began = scene.world.clock
+    while scene.world.clock < began + 3500.0:
+        assert await scene.step() == "waiting for hook mesh (mesh-team)"
+    assert "DrainAsks" not in scene.world.said()
+    while scene.world.clock < began + 7100.0:
+        assert await scene.step() == "waiting for hook mesh (mesh-team)"
+    assert "DrainAsks" in scene.world.said() and scene.calls == []
+    assert [(clock.blocker, clock.asks) for clock in memory_of(scene.claim.annotations).held.clocks] == [
+        (Blocker.HOOK_WAITS, True)
+    ]
+
+    if own is None:
+        claim = scene.claim
+        scene.world.put(replace(claim, annotations={**claim.annotations, names.DECISION: "force"}))
+    await scene.until("the cloud reboots it")
+    assert 7100.0 <= scene.world.clock - began < 7400.0
+    scene.booted()
+    await scene.until("rebooted")
+
+    assert scene.left == {HOOK: "mesh-team"} and memory_of(scene.claim.annotations).held.clocks == ()
+    assert [line.split()[:2] for line in scene.world.ledger if line.startswith("evict")] == [["evict", "p"]]
