@@ -46,7 +46,7 @@ from dovetail.ports.objects import ClaimStatus, MetadataChange, NodeClaims, Node
 from dovetail.ports.view import PauseLookups
 from dovetail.telemetry.metrics.karpenters.lifecycle import disrupted, rebooted
 from dovetail.termination.evictions import plan_evictions
-from dovetail.termination.hold_clocks import clocks_of
+from dovetail.termination.forced import times_of_reboot
 from dovetail.termination.hooks import words_of
 from dovetail.termination.ladder import DrainHold, began_at, drain_reason, without_hold
 
@@ -192,18 +192,14 @@ class RebootNodes:
 
     def _why_held(self, claim: NodeClaim) -> Mapping[Blocker, str]:
         """What holds the pods of the node, as it holds a drain, in words: a pause of drains, also while nobody knows
-        whether there is one, and hooks of the first eviction. These have as long as the claim gives its node."""
+        whether there is one, and hooks of the first eviction."""
         try:
             pause = self.ports.pauses.pause_on(claim.labels.get(names.NODE_POOL, ""), Activity.DRAINS)
         except Failure as failure:
             return {Blocker.PAUSED: f"it is not known whether drains are paused: {failure}"}
         if pause is not None:
             return {Blocker.PAUSED: pause.announces(Activity.DRAINS)}
-        began, grace = began_at(claim), claim.termination_grace
-        deadline = None if began is None or grace is None else began + grace
-        clock = clocks_of(claim, began).get(Blocker.HOOK_WAITS)
-        since = self.now() if clock is None else clock.since
-        hooks = self.ports.holds.hooks(claim, names.PRE_DRAIN_HOOK, since, deadline)
+        hooks = self.ports.holds.hooks(claim, names.PRE_DRAIN_HOOK, *times_of_reboot(claim, self.now()))
         return {Blocker.HOOK_WAITS: f"waiting for {words_of(hooks)}"} if hooks else {}
 
     async def _look_at_hold(self, claim: NodeClaim, node: Node | None) -> None:

@@ -13,7 +13,7 @@ from dovetail.activities.shared.writes.revisions import revise_claim
 from dovetail.model import names
 from dovetail.model.nodes import Node, NodeClaim
 from dovetail.model.own.claim_memory import memory_of, remembering
-from dovetail.model.own.drain_rules import Blocker, DrainRules, Level, hook_rules
+from dovetail.model.own.drain_rules import Blocker, DrainRules, Level
 from dovetail.model.own.held_drains import Forced, HeldDrain, HeldSince
 from dovetail.model.own.pauses import Activity
 from dovetail.model.pods import Pod
@@ -26,9 +26,9 @@ from dovetail.ports.objects import MetadataChange, NodeClaims, Notices, Pods
 from dovetail.ports.view import DrainLookups, PauseLookups
 from dovetail.telemetry.metrics.ours.holds import escalated
 from dovetail.termination.evictions import plan_evictions
-from dovetail.termination.forced import beyond_pods, deadline_of_hooks, forced_for, forced_of, with_forced
+from dovetail.termination.forced import forced_for, forced_of, hooks_that_hold, with_forced
 from dovetail.termination.hold_clocks import Clocks, Sightings, clock_of, clocks_of, settled, with_level
-from dovetail.termination.hooks import Hook, HookTerms, denial, holding
+from dovetail.termination.hooks import Hook, denial
 from dovetail.termination.ladder import (
     AFTER_THE_PODS,
     Decision,
@@ -87,10 +87,7 @@ class Holds:
         """The hooks of that kind that hold the claim now. `deadline`: of the node's pods."""
         if not any(key.startswith(prefix) for key in claim.annotations):
             return ()
-        deadline = deadline_of_hooks(claim, prefix, beyond_pods(claim, deadline))
-        rules, waits_until = hook_rules(self._rules(claim)), memory_of(claim.annotations).held.waits_until
-        terms = HookTerms(since=since, rules=rules, deadline=deadline, waits_until=waits_until)
-        return holding(claim, prefix, terms, self.now())
+        return hooks_that_hold(claim, prefix, (since, deadline), self._rules(claim), self.now())
 
     async def look(self, held: LeavingClaim, memory: HoldMemory) -> None:
         memory.words = ""

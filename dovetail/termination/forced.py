@@ -5,16 +5,18 @@ volumes. Force ends what it was meant for. Pods leave by its deadline, each with
 and volumes end by it only where it was meant for them. The bound of a repair is one for pods alone as well.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from dovetail.model.names import TERMINATION_DEADLINE
 from dovetail.model.nodes import NodeClaim
 from dovetail.model.own.claim_memory import memory_of
-from dovetail.model.own.drain_rules import Blocker
+from dovetail.model.own.drain_rules import Blocker, DrainRules, hook_rules
 from dovetail.model.own.held_drains import Forced, HeldDrain
 from dovetail.model.reasons.disruption_reasons import DisruptionReason
 from dovetail.termination.deadline import tighter
 from dovetail.termination.hold_clocks import clocks_of
+from dovetail.termination.hooks import Hook, HookTerms, holding
 from dovetail.termination.ladder import DrainHold, began_at, drain_reason
 
 
@@ -97,3 +99,21 @@ def deadline_of_hooks(claim: NodeClaim, prefix: str, deadline: float | None) -> 
     """The same of hooks of that kind."""
     forced = forced_of(claim)
     return tighter(deadline, forced.deadline) if forced is not None and forced.ends_hooks(prefix) else deadline
+
+
+def hooks_that_hold(
+    claim: NodeClaim, prefix: str, times: tuple[float, float | None], rules: Iterable[DrainRules], now: float
+) -> tuple[Hook, ...]:
+    """The hooks of that kind that hold the claim now. `times`: since when, and the deadline of the node's pods."""
+    since, deadline = times
+    deadline = deadline_of_hooks(claim, prefix, beyond_pods(claim, deadline))
+    waits_until = memory_of(claim.annotations).held.waits_until
+    terms = HookTerms(since=since, rules=hook_rules(rules), deadline=deadline, waits_until=waits_until)
+    return holding(claim, prefix, terms, now)
+
+
+def times_of_reboot(claim: NodeClaim, now: float) -> tuple[float, float | None]:
+    """The same times where its instance is to be rebooted: hooks have as long as the claim gives its node."""
+    began, grace = began_at(claim), claim.termination_grace
+    clock = clocks_of(claim, began).get(Blocker.HOOK_WAITS)
+    return (now if clock is None else clock.since), (None if began is None or grace is None else began + grace)

@@ -8,10 +8,12 @@ from dovetail.model.nodes import NodeClaim
 from dovetail.model.objects.pod_rules import awaits_eviction
 from dovetail.model.own.claim_memory import memory_of
 from dovetail.model.own.drain_rules import Blocker, DrainRules, hook_rules
+from dovetail.model.own.pauses import Activity
 from dovetail.model.own.policies import policies_of
 from dovetail.model.pods import Pod
 from dovetail.model.snapshot import Snapshot
-from dovetail.termination.forced import forced_of
+from dovetail.rules.pause.pauses import pause_on
+from dovetail.termination.forced import forced_of, hooks_that_hold, times_of_reboot
 from dovetail.termination.hold_clocks import clock_of
 from dovetail.termination.hooks import HOOK_PREFIXES, hooks_of, words_of
 from dovetail.termination.ladder import (
@@ -38,6 +40,16 @@ def held_text(snapshot: Snapshot, claim: NodeClaim, pods: Iterable[Pod]) -> str:
     words += f"; forced: {forced.words}" if forced is not None else ""
     hooks = words_of(hooks_of(claim, HOOK_PREFIXES)) if clock.blocker is Blocker.HOOK_WAITS else ""
     return f"{words} ({hooks})" if hooks else words
+
+
+def reboot_hold(snapshot: Snapshot, claim: NodeClaim) -> str:
+    """What holds the first eviction of a reboot now; empty where nothing does."""
+    pause = pause_on(snapshot, claim.labels.get(names.NODE_POOL, ""), Activity.DRAINS)
+    if pause is not None:
+        return pause.announces(Activity.DRAINS)
+    times, rules = times_of_reboot(claim, snapshot.now), _rules(snapshot, claim)
+    hooks = hooks_that_hold(claim, names.PRE_DRAIN_HOOK, times, rules, snapshot.now)
+    return f"waiting for {words_of(hooks)}" if hooks else ""
 
 
 def hook_words(claim: NodeClaim, step: str) -> tuple[str, ...]:

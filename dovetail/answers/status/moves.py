@@ -5,7 +5,7 @@ Plans that wait for their second look come first: they are about to happen, and 
 
 from collections.abc import Iterator
 
-from dovetail.answers.look.holds import held_text, hook_words
+from dovetail.answers.look.holds import held_text, hook_words, reboot_hold
 from dovetail.answers.status.answer import Move
 from dovetail.answers.status.fleet_facts import FleetFacts, is_busy, is_marked
 from dovetail.answers.wording import plural, shown
@@ -76,13 +76,14 @@ def _reboot(facts: FleetFacts, claim: NodeClaim) -> Move:
     """Its instance is rebooted for a repair: it can be stopped until the cloud is asked."""
     began = claim.condition(names.REBOOTING)
     leaving = [p for p in facts.pods_of.get(claim.node_name, ()) if _must_leave(p, facts.snapshot.now)]
-    step, progress, stop = "being called off", "", ""
+    step, progress, stop, held = "being called off", "", "", ""
     if claim.is_reboot_ordered:
         node = facts.node_of(claim)
         back = node is not None and node.boot_id != claim.annotations[names.PRE_BOOT_ID]
         step, progress = ("comes back", "its node is not ready for pods yet") if back else ("reboots", "")
     elif reboot_called_off(claim) is None:
-        step, progress = "pods leave", f"{plural(len(leaving), 'pod')} left"
+        held = reboot_hold(facts.snapshot, claim)
+        step, progress = "pods leave", held or f"{plural(len(leaving), 'pod')} left"
         stop = f"dovetail cancel {claim.name} --reason TEXT"
     return Move(
         kind="disruption",
@@ -93,6 +94,7 @@ def _reboot(facts: FleetFacts, claim: NodeClaim) -> Move:
         step=step,
         since=began.changed if began is not None else claim.created,
         progress=progress,
+        blockers=(held,) if held else (),
         stop=stop,
     )
 
