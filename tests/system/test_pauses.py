@@ -264,7 +264,8 @@ async def test_a_node_is_replaced_by_another_pool_while_launches_of_its_own_are_
     await stage.until(lambda: stage.world.get("NodeClaim", claim["metadata"]["name"]) is None, 120, "it is replaced")
     await stage.until(lambda: stage.running_pods() == 1, 60, "the pod runs elsewhere")
     assert [node["metadata"]["labels"][names.NODE_POOL] for node in stage.managed_nodes()] == ["second"]
-    plans = [run.id async for run in (await stage.client()).list_workflows("WorkflowType = 'DisruptNodes'")]
+    own = f"WorkflowType = 'DisruptNodes' AND WorkflowId STARTS_WITH '{stage.cluster}/'"
+    plans = [run.id async for run in (await stage.client()).list_workflows(own)]
     assert len(plans) == 1
 
 
