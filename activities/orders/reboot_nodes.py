@@ -244,7 +244,7 @@ class RebootNodes:
         now = self.now()
 
         def issued(found: NodeClaim) -> MetadataChange:
-            return MetadataChange(annotations=remembering(found.annotations, reboot_issued=now))
+            return MetadataChange(annotations=without_hold(found, reboot_issued=now))
 
         noted = await revise_claim(self.ports.claims, claim, issued)
         said = await self._say(noted, "True", ISSUED, condition.message) if noted is not None else None

@@ -17,10 +17,12 @@ from dovetail.model import names
 from dovetail.model.nodes import Condition, Node, NodeClaim, NodeClassRef, RepairPolicy
 from dovetail.model.objects.workloads import Namespace
 from dovetail.model.own.claim_memory import memory_of, with_memory
-from dovetail.model.own.drain_rules import Blocker
+from dovetail.model.own.drain_rules import Blocker, DrainRules, HookRules
+from dovetail.model.own.held_drains import NOT_HELD
+from dovetail.model.own.policies import Policy
 from dovetail.model.pods import Pod
 from dovetail.ports.failures import Forbidden, NotAsked, Retryable
-from tests.placement.builders import a_bound_pod
+from tests.placement.builders import a_bound_pod, a_pool
 from worlds.fakes.cloud import FakeCloud
 from worlds.fakes.lookups import FakeLookups
 from worlds.fakes.nodes import FakeClaims, FakeNodes
@@ -498,8 +500,35 @@ async def test_a_person_is_asked_about_a_hook_that_holds_a_reboot_as_one_that_ho
         scene.world.put(replace(claim, annotations={**claim.annotations, names.DECISION: "force"}))
     await scene.until("the cloud reboots it")
     assert 7100.0 <= scene.world.clock - began < 7400.0
+    assert memory_of(scene.claim.annotations).held == NOT_HELD
     scene.booted()
     await scene.until("rebooted")
 
-    assert scene.left == {HOOK: "mesh-team"} and memory_of(scene.claim.annotations).held.clocks == ()
+    assert scene.left == {HOOK: "mesh-team"}
     assert [line.split()[:2] for line in scene.world.ledger if line.startswith("evict")] == [["evict", "p"]]
+
+
+async def test_what_was_asked_about_a_hook_goes_with_a_reboot_that_is_called_off() -> None:
+    scene = Scene(a_bound_pod("p", "n"), annotations={HOOK: "mesh-team"})
+    for _ in range(8):
+        await scene.step()
+    assert memory_of(scene.claim.annotations).held.clocks
+
+    scene.world.put(replace(scene.node, conditions=(WELL,)))
+    assert await scene.step() == "called off"
+
+    assert memory_of(scene.claim.annotations).held == NOT_HELD
+
+
+async def test_a_hook_that_a_policy_passes_after_its_time_holds_a_reboot_no_longer() -> None:
+    """TRM-47. Also where its pods are asked, though their time begins with that."""
+    scene = Scene(a_bound_pod("p", "n"), annotations={HOOK: "mesh-team"})
+    passes = Policy(name="passes", drain=DrainRules(hooks=HookRules(timeout=900.0, proceeds=True)))
+    scene.world.pools["gpu"] = a_pool("gpu")
+    scene.world.rules = replace(scene.world.rules, policies={passes.name: passes})
+    began = scene.world.clock
+
+    await scene.until("the cloud reboots it")
+
+    assert 900.0 <= scene.world.clock - began < 1100.0
+    assert "DrainAsks" not in scene.world.said()
