@@ -23,7 +23,7 @@ from dovetail.activities.shared.writes.announcements import announce
 from dovetail.activities.shared.writes.revisions import revise_claim, revise_node, revise_status
 from dovetail.activities.termination.mover import Mover, NoMoves
 from dovetail.disruption.live_check import why_closed, why_not_now
-from dovetail.disruption.nodes.resting import called_off, read_rest, rest_text
+from dovetail.disruption.nodes.resting import called_off, rest_text
 from dovetail.disruption.nodes.written_requests import is_asked_for_now
 from dovetail.lifecycle.conditions import conditions_of_claim
 from dovetail.lifecycle.registration import NodeChange
@@ -331,31 +331,20 @@ class MarkAndUnmarkNodes:
         """Take off taint, moves and condition first, the owner last: a mark that is half removed still names its
         owner."""
         claim = await self.claims.read(ref.name)
-        if claim is None or claim.uid != ref.uid:
+        if claim is None or claim.uid != ref.uid or not _is_marked(request.owner, claim):
             return
-        if not _is_marked(request.owner, claim) and not self._is_to_rest(request, claim):
-            return
-        if _is_marked(request.owner, claim):
-            for node in await self.nodes.list_by_provider_id(claim.provider_id):
-                untainted = await revise_node(self.nodes, node, _without_taint)
-                if untainted is not None and untainted is not node:
-                    writes.append(node_write(untainted))
-                await self.mover.undo(node, partial(self._pods_on, node))
-                await announce(self.nodes, node, undone(node, self.now()))
+        for node in await self.nodes.list_by_provider_id(claim.provider_id):
+            untainted = await revise_node(self.nodes, node, _without_taint)
+            if untainted is not None and untainted is not node:
+                writes.append(node_write(untainted))
+            await self.mover.undo(node, partial(self._pods_on, node))
+            await announce(self.nodes, node, undone(node, self.now()))
         claim = await revise_status(self.claims, claim, partial(_without_reason, request.owner))
         if claim is None:
             return
         claim = await revise_claim(self.claims, claim, partial(self._without_owner, request))
         if claim is not None:
             writes.append(claim_write(claim))
-
-    def _is_to_rest(self, request: UnmarkRequest, claim: NodeClaim) -> bool:
-        """Whether its mark was refused and nothing else keeps the node from the same plan: where decision and mark do
-        not agree, it would be made again at once and no other method would ever come to its turn."""
-        if request.rest != "failed" or names.OWNER in claim.annotations or claim.deleting_since is not None:
-            return False
-        is_resting = read_rest(claim).until > self.now() or called_off(claim, self.now()) is not None
-        return not claim.is_rebooting and not is_resting
 
     async def _pods_on(self, node: Node) -> tuple[Pod, ...]:
         """The pods on the node; none if one of them cannot be read: the mark comes off all the same."""
@@ -366,7 +355,7 @@ class MarkAndUnmarkNodes:
 
     def _without_owner(self, request: UnmarkRequest, claim: NodeClaim) -> MetadataChange | None:
         """The change that removes the owner and, if one is asked for, writes a rest."""
-        if not _is_marked(request.owner, claim) and not self._is_to_rest(request, claim):
+        if not _is_marked(request.owner, claim):
             return None
         annotations: dict[str, str | None] = {names.OWNER: None} if request.owner else {}  # a predecessor's has none
         annotations.update(without_hold(claim, **({"called_off": None} if request.rest else {})))

@@ -148,8 +148,8 @@ class TerminateInstance:
             if waiting:  # the cache may lag
                 there = await self.holds.pods.list_on(node.name)
                 waiting = plan_evictions(there, deadline, self.now(), of_force).waiting
-            left = [pod.key for pod in waiting if pod.created < since]
-            if left and node.created < since and not await self._is_gone(provider_id):
+            left = [pod.key for pod in waiting if pod.created <= since]
+            if left and node.created <= since and not await self._is_gone(provider_id):
                 raise Refused(f"NodeClaim/{claim.name}", f"pods are still to leave its node: {few(left)}")
 
     async def _is_gone(self, provider_id: str) -> bool:

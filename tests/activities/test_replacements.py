@@ -289,43 +289,6 @@ async def test_an_undone_disruption_leaves_a_rest_that_doubles() -> None:
     assert world.nodes["node-1"].taints == ()
 
 
-async def test_a_node_whose_mark_was_refused_rests_too() -> None:
-    """DIS-74: where decision and mark do not agree, the same plan would come again at once, before every other."""
-    world = a_marked_world()
-    world.put(a_pod("late"))
-    rests = []
-    for _ in range(2):
-        assert (await mark(world)).refused
-        for _ in range(2):  # the step is tried again
-            await unmark(world, why="pod apps/late was bound after the decision", rest="failed", reason="Drifted")
-        rests.append(read_rest(world.claims["pool-1"]).until - world.clock)
-        await world.pause(60.0)
-
-    assert rests == [30.0, 60.0]
-    assert set(world.claims["pool-1"].annotations) == {names.REST}
-
-
-@pytest.mark.parametrize(
-    ("rest", "changes"),
-    [
-        ("failed", {"annotations": {names.OWNER: "c/disrupt/earlier"}}),
-        ("failed", {"annotations": {names.CANCEL: "not now"}}),
-        ("failed", {"annotations": {names.REBOOT_GRACE: "300s"}}),
-        ("failed", {"deleting_since": 900.0}),
-        ("cancelled", {}),
-        ("", {}),
-    ],
-)
-async def test_a_refused_mark_has_no_node_rest_that_something_else_keeps(rest: str, changes: dict[str, Any]) -> None:
-    """Nor one that a person called off before its mark: its order has it rest."""
-    world = a_marked_world(**changes)
-    before = world.claims["pool-1"].annotations
-
-    await unmark(world, why="already marked", rest=rest, reason="Empty")
-
-    assert world.claims["pool-1"].annotations == before
-
-
 async def test_a_mark_of_a_node_that_is_leaving_is_left_alone() -> None:
     """DIS-13, DIS-14: termination owns it then."""
     world = a_marked_world()
