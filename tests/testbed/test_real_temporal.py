@@ -12,7 +12,7 @@ import pytest
 from testbed.temporal.programs import SERVER
 from testbed.temporal.services import SERVICES
 
-pytestmark = [pytest.mark.temporal, pytest.mark.soak]
+pytestmark = pytest.mark.soak
 
 
 def run(folder: Path, *command: str, **more: str) -> "subprocess.CompletedProcess[str]":
