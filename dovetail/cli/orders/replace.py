@@ -206,8 +206,7 @@ async def _ask(
 def _when(given: argparse.Namespace) -> str:
     """When the replacement begins, in words."""
     if given.now:
-        drains = "the drain begins at the workers' next look, within seconds where nothing holds the node"
-        return f"{drains}; `dovetail explain node NAME` says what does"
+        return "the drain begins at the workers' next look, within seconds where nothing holds the node"
     return "a new node starts as soon as budgets and pauses let the old one go, within seconds where they do"
 
 
