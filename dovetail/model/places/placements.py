@@ -135,7 +135,6 @@ class EmptyPool:
     pool: str
     because_of_min_values: bool
     suiting: bool = False  # types suit its requirements, and cannot be had now
-    too_few: str = ""  # of what minimum values that all of these would meet, and what can be had now does not
     closed: str = ""  # why, as far as offerings say
 
 
