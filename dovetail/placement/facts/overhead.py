@@ -202,12 +202,18 @@ def _alone(_: "Daemon") -> Resources:
     return {}
 
 
+def _requests(daemons: Iterable[Daemon]) -> list[Resources]:
+    return [daemon.requests for daemon in daemons]
+
+
 def _held(daemons: Iterable[Daemon], room: Resources, beside: Beside = _alone) -> list[Daemon]:
     """Those that have room beside what runs there and the ones whose turn is before theirs (PLQ-69)."""
     held: list[Daemon] = []
     for daemon in sorted(daemons, key=lambda each: each.turn):
-        wanted = total([beside(daemon), *(each.requests for each in (*held, daemon))])
-        if daemon.oversized_counts or fits(wanted, room):
+        alone = fits(daemon.requests, room)  # one resource tells of most that have no room, and nothing is summed
+        if daemon.oversized_counts or (
+            alone and fits(total([beside(daemon), *_requests(held), daemon.requests]), room)
+        ):
             held.append(daemon)
     return held
 
