@@ -25,9 +25,11 @@ def nominations_that_last(
 ) -> dict[str, float]:
     """The nominations without those of `expected` once no pod waits for a node any more: what they were for runs,
     there or elsewhere, or is gone. `seen`: the version of the Pods that made them."""
+    if not expected:
+        return dict(nominations)  # at nearly every look: no node and no pod is asked
     known = snapshot.seen.get("Pod", 0) >= seen and "Pod" not in snapshot.stale
     waits = not known or not all(is_terminal(pod) for pod in snapshot.unbound_pods) or leaving_uids(snapshot)
-    return dict(nominations if not expected or waits else (n for n in nominations if n[0] not in expected))
+    return dict(nominations if waits else (n for n in nominations if n[0] not in expected))
 
 
 def claims_of(held: Iterable[Held]) -> frozenset[str]:
