@@ -136,9 +136,9 @@ class RebootNodes:
             return await self._look(claim, node, condition, issued)
         if reboot_called_off(claim) is not None or not await self._is_meant(claim, node):
             return await self._call_off(claim, node)
-        await self._look_at_hold(claim, node)
-        if self._why_held(claim) and not _has_happened(claim, node):
-            return await self._hold(claim)
+        why = await self._look_at_hold(claim, node)
+        if why and not _has_happened(claim, node):
+            return await self._hold(claim, why)
         is_late = self.now() > _until(claim, condition) + ISSUING_SECONDS
         if node is None:
             if is_late:
@@ -202,17 +202,17 @@ class RebootNodes:
         hooks = self.ports.holds.hooks(claim, names.PRE_DRAIN_HOOK, *times_of_reboot(claim, self.now()))
         return {Blocker.HOOK_WAITS: f"waiting for {words_of(hooks)}"} if hooks else {}
 
-    async def _look_at_hold(self, claim: NodeClaim, node: Node | None) -> None:
-        """Time what holds it and ask a person, as a drain does."""
+    async def _look_at_hold(self, claim: NodeClaim, node: Node | None) -> str:
+        """What holds it, in words; timed, and a person is asked, as of a drain."""
         why, nodes = self._why_held(claim), () if node is None else (node,)
         says = ", ".join(why.values())
         hold = DrainHold(blockers=frozenset(why), reason=drain_reason(claim), says=says, first_eviction=True)
         held = LeavingClaim(claim=claim, began=began_at(claim), nodes=nodes, hold=hold if why else None)
         await self.ports.holds.look(held, self.held.setdefault(claim.uid, HoldMemory()))
+        return says
 
-    async def _hold(self, claim: NodeClaim) -> StepOutcome:
+    async def _hold(self, claim: NodeClaim, why: str) -> StepOutcome:
         """Wait; the time does not count towards what its pods and the cloud have."""
-        why = ", ".join(self._why_held(claim).values())
         held = await revise_claim(self.ports.claims, claim, self._moved)
         return StepOutcome(message=why, writes=() if held is None else (claim_write(held),))
 
@@ -226,8 +226,8 @@ class RebootNodes:
         """Ask the cloud, unless it has happened: an earlier step may have asked and crashed before it wrote that
         down."""
         before = claim.annotations.get(names.PRE_BOOT_ID)
-        if before is None and self._why_held(claim):
-            return await self._hold(claim)
+        if before is None and (why := self._why_held(claim)):
+            return await self._hold(claim, ", ".join(why.values()))
         if before is None:
             live = await self.ports.nodes.read(node.name)
             if not await self._is_meant(claim, live):
