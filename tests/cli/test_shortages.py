@@ -123,6 +123,50 @@ async def test_subnets_without_addresses_are_named_wherever_somebody_asks_why_no
     assert where in notices["Pod"] and any(FULL in each.change for each in answer.helps)
 
 
+@pytest.mark.parametrize("why", ["sold out", "full", "none of the kind"])
+async def test_values_that_are_too_few_only_now_are_named_with_what_they_lack(tmp_path: Path, why: str) -> None:
+    """PLC-60: "the types that its requirements let through have too few values" sends people to requirements that are
+    as they should be. Where they have too few whatever is to be had, that is said."""
+    (tmp_path / "before").mkdir()
+    pool, before = a_ready_pool("web"), await looked(a_world(tmp_path / "before", a_ready_pool("web")))
+    (first, second, *_) = types = before.snapshot.catalogues["web"].types
+    values = [first.name, "no-such-type" if why == "none of the kind" else second.name]
+    only = {"key": names.INSTANCE_TYPE, "operator": "In", "values": values, "minValues": 2}
+    pool["spec"]["template"]["spec"]["requirements"] = [only]
+    look = await looked(a_world(tmp_path, pool, a_pod("lone")))
+    out = sold_out(look, 150.0) if why != "full" else without_addresses(look)
+    short = next(each for each in out.snapshot.catalogues["web"].types if each.name == second.name)
+    catalogues = {"web": Catalogue(types=tuple(short if each.name == second.name else each for each in types))}
+    look = replace(look, snapshot=replace(look.snapshot, catalogues=catalogues))
+    few = f"of what can be had now {names.INSTANCE_TYPE} has 1 of 2 values that minValues asks for"
+    lacks = FULL if why == "full" else f"the cloud has run out of {second.name}"
+
+    answer = explain_pod(look, "default/lone")
+    placement = place(Index(look.snapshot, placement_settings(look.settings)))
+    notices = {each.kind: each.message for each in placement_notices(look.snapshot, placement)}
+
+    [(_, words)] = answer.pools_left_out
+    if why == "none of the kind":
+        assert (
+            words == "the instance types that its requirements let through have fewer values than its minValues ask for"
+        )
+        assert few not in notices["Pod"]
+    else:
+        assert words.startswith(f"{few}; {lacks}")
+        assert f"{few}; {lacks}" in notices["Pod"] and lacks in notices["NodePool"]
+        assert few not in notices["NodePool"]  # Karpenter's own words there, and what is short
+
+
+async def test_a_pod_whose_only_pool_is_sold_out_has_an_event_that_says_so(tmp_path: Path) -> None:
+    """PLC-60: as it has where subnets are full, or another type of the pool is too small."""
+    look = sold_out(await looked(a_world(tmp_path, a_ready_pool("ice"), a_pod("lone"))), 150.0)
+
+    placement = place(Index(look.snapshot, placement_settings(look.settings)))
+    notices = {each.kind: each.message for each in placement_notices(look.snapshot, placement)}
+
+    assert "the cloud has run out of" in notices["Pod"] and "the cloud has run out of" in notices["NodePool"]
+
+
 async def test_a_pod_that_chooses_a_zone_without_addresses_is_told_so(tmp_path: Path) -> None:
     zone = "test-zone-a"
     look = await looked(a_world(tmp_path, a_ready_pool(), a_pod("lone", nodeSelector={names.ZONE: zone})))

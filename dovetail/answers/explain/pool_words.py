@@ -46,10 +46,11 @@ def _types_words(snapshot: Snapshot, empty: EmptyPool) -> str:
     catalogue = snapshot.catalogues.get(empty.pool)
     if catalogue is None or catalogue.error:
         return f"its instance types cannot be listed{f': {catalogue.error}' if catalogue else ''}"
-    if empty.because_of_min_values:
+    if empty.because_of_min_values and not empty.too_few:
         return "the instance types that its requirements let through have fewer values than its minValues ask for"
     if not empty.suiting:
         return "its own requirements let no instance type through"
     short = short_of_pool(snapshot, snapshot.pools[empty.pool]) if empty.pool in snapshot.pools else ""
     nowhere = "its NodeClass has no image, subnet or price for any instance type that its requirements let through"
-    return f"{short}; wider types or zones would help" if short else empty.closed or nowhere
+    words = "; ".join(filter(None, (empty.too_few, short)))
+    return f"{words}; wider types or zones would help" if short else empty.words or nowhere

@@ -135,7 +135,12 @@ class EmptyPool:
     pool: str
     because_of_min_values: bool
     suiting: bool = False  # types suit its requirements, and cannot be had now
+    too_few: str = ""  # of what minimum values that all of these would meet, and what can be had now does not
     closed: str = ""  # why, as far as offerings say
+
+    @property
+    def words(self) -> str:
+        return "; ".join(filter(None, (self.too_few, self.closed)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -116,7 +116,7 @@ class Explainer:
         for held in self._run.index.held_pools:
             yield PoolRefusal(pool=held.pool, reason=held.reason, conflict=held.says)
         if not self._run.index.templates and not self._run.index.held_pools:
-            closed = dict.fromkeys(f"; {empty.closed}" for empty in self._run.index.empty_pools if empty.closed)
+            closed = dict.fromkeys(f"; {empty.words}" for empty in self._run.index.empty_pools if empty.words)
             yield PoolRefusal(
                 pool="",
                 reason="no_nodepool_instance_types",

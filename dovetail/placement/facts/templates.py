@@ -30,7 +30,7 @@ from dovetail.model.scheduling.selectors import matches
 from dovetail.model.scheduling.taints import untolerated
 from dovetail.model.snapshot import Snapshot
 from dovetail.model.values.resources import NODES, Resources
-from dovetail.placement.closed_offerings import closed_offerings, closed_words, unsuited_words
+from dovetail.placement.closed_offerings import closed_offerings, closed_words, sold_out, sold_out_words, unsuited_words
 from dovetail.placement.facts.claim_rules import SIMULATION_KEYS
 from dovetail.placement.facts.dimensions import Dimensions
 from dovetail.placement.facts.fit import Fit
@@ -141,22 +141,25 @@ def _is_beside(term: PodTerm, shape: PodShape, daemon: PodShape) -> bool:
     )
 
 
-def _survivors(table: TypeTable, state: State, settings: PlacementSettings) -> tuple[int, bool]:
-    """The rows that suit the pool alone, and whether minimum values emptied them (PLC-60)."""
+def _survivors(table: TypeTable, state: State, settings: PlacementSettings) -> tuple[int, dict[str, int]]:
+    """The rows that suit the pool alone, and the keys whose minimum values emptied them, with how many these are
+    (PLC-60)."""
     rows = state.rows & table.usable
     if rows and state.minima and settings.min_values_policy == "Strict":
         types = (table.types[n].requirements for n in table.types_in(rows))
         _, short = shortest_prefix(types, state.requirements, settings.profile.minimum_counts_listed)
         if short:
-            return 0, True
-    return rows, False
+            return 0, short
+    return rows, {}
 
 
 class TemplateCompiler:
     """Compiles the pools of one snapshot."""
 
-    def __init__(self, daemons: Sequence[Daemon], dimensions: Dimensions, settings: PlacementSettings) -> None:
-        self._daemons = daemons
+    def __init__(
+        self, daemons: Sequence[Daemon], dimensions: Dimensions, settings: PlacementSettings, now: float
+    ) -> None:
+        self._daemons, self._now = daemons, now
         self._dimensions = dimensions
         self._settings = settings
         self._state_counter = count().__next__  # states of all templates are numbered together
@@ -168,17 +171,10 @@ class TemplateCompiler:
         requirements = dict(template_requirements(pool))
         states = States(settings.well_known, table.rows_of, self._state_counter)
         start = states.intern(requirements)
-        rows, because_of_min_values = _survivors(table, start, settings)
+        rows, short = _survivors(table, start, settings)
         if not rows:
-            suiting = [item.source for item in types if _overlap(item.requirements, requirements)]
-            return EmptyPool(
-                pool=pool.name,
-                because_of_min_values=because_of_min_values,
-                suiting=bool(suiting),
-                closed="; ".join(
-                    filter(None, (closed_words(closed_offerings(suiting), requirements), unsuited_words(suiting)))
-                ),
-            )
+            suiting = [item for item in types if _overlap(item.requirements, requirements)]
+            return self._empty(pool, start, suiting, short)
         limited: Resources = {name: most for name, most in (pool.limits or {}).items() if name != NODES}
         capacities = {name: Capacities(table, name) for name in limited}
         small_enough = reduce(and_, (capacities[name].at_most(most) for name, most in limited.items()), table.every)
@@ -199,6 +195,26 @@ class TemplateCompiler:
             running=tuple(daemon.pod.shape for daemon in company if daemon.name in known),
             absent=tuple(daemon.pod.shape for daemon in company if daemon.name not in known),
             oversized=overheads.oversized,
+        )
+
+    def _empty(
+        self, pool: NodePool, start: State, suiting: Sequence[CompiledType], short: Mapping[str, int]
+    ) -> EmptyPool:
+        """`suiting`: what its requirements let through, whether it can be had or not."""
+        wanted, sources = start.requirements, [item.source for item in suiting]
+        listed = self._settings.profile.minimum_counts_listed
+        _, always = shortest_prefix((item.requirements for item in suiting), wanted, listed)
+        few = [f"{key} has {count} of {start.minima[key]} values" for key, count in sorted(short.items())]
+        too_few = f"of what can be had now {', '.join(few)} that minValues asks for" if few and not always else ""
+        found = sold_out(sources, self._now)
+        found = tuple(each for each in found if _overlap(from_expressions(each[1].requirements), wanted))
+        closed = closed_words(closed_offerings(sources), wanted)
+        return EmptyPool(
+            pool=pool.name,
+            because_of_min_values=bool(short),
+            suiting=bool(suiting),
+            too_few=too_few,
+            closed="; ".join(filter(None, (sold_out_words(found), closed, unsuited_words(sources)))),
         )
 
 

@@ -113,7 +113,7 @@ class Index:
         """The templates in the order in which they are tried, and the domains that they offer (PLC-13 to PLC-15,
         PLC-60)."""
         compiler = Compilers.current()
-        templates = TemplateCompiler(self.daemons, self.dimensions, self.settings)
+        templates = TemplateCompiler(self.daemons, self.dimensions, self.settings, self.snapshot.now)
         self.pools = usable_pools(self.snapshot)
         self.templates: list[Template] = []
         self.empty_pools: list[EmptyPool] = []
