@@ -25,7 +25,9 @@ DATA: Json = {
         "HttpProtocolIpv6": "disabled",
         "InstanceMetadataTags": "disabled",
     },
+    "NetworkInterfaces": [{"DeviceIndex": 0, "InterfaceType": "interface", "Groups": ["sg-01"]}],
     "Placement": {"GroupId": "pg-0a", "Tenancy": "default"},
+    "TagSpecifications": [{"ResourceType": "network-interface", "Tags": listed({"whose": "ours"})}],
 }
 OVERRIDE: Json = {
     "InstanceType": "m5.large",
@@ -95,6 +97,9 @@ def hold(aws: Aws) -> dict[tuple[str, str], Json]:
     )
     call("ec2", "DescribeInstances", InstanceIds=[instance])
     call("ec2", "DescribeVolumes", Filters=[{"Name": "attachment.instance-id", "Values": [instance]}])
+    call("ec2", "DescribeNetworkInterfaces", Filters=[{"Name": "attachment.instance-id", "Values": [instance]}])
+    for each in ("instanceType", "groupSet", "userData", "disableApiTermination"):
+        call("ec2", "DescribeInstanceAttribute", InstanceId=instance, Attribute=each)
     call("ec2", "DescribeInstanceStatus", Filters=[{"Name": "event.code", "Values": ["instance-retirement"]}])
     call("ec2", "DeleteTags", Resources=[instance], Tags=[{"Key": "later"}])
     call("ec2", "DescribeAvailabilityZones")

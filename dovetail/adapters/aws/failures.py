@@ -166,7 +166,8 @@ def _by_code(subject: str, error: sdk.ClientError) -> Failure:
     if code in THROTTLED:
         return Throttled(subject, text)
     if _is_about_credentials(error):
-        return Unauthenticated(subject, f"AWS does not take our credentials ({text})")
+        clock = ", or not the time of our clock" if code == "RequestExpired" else ""  # EC2 says so of both
+        return Unauthenticated(subject, f"AWS does not take our credentials{clock} ({text})")
     if code in _NOT_NOW or _status(error) >= 500:
         return Unreachable(subject, text)
     return refusal(subject, Denied(code=code, message=message_of(error)))

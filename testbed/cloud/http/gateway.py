@@ -16,6 +16,7 @@ from typing import Any
 from testbed import kinder
 from testbed.cloud.control.faults import Fault, Faults, spoiled
 from testbed.cloud.control.routes import Control
+from testbed.cloud.http.clock import by_its_clock, check_signed
 from testbed.cloud.http.errors import AwsError, dry_run_passed
 from testbed.cloud.http.fitting import Misfit, check_answer, check_body, marked
 from testbed.cloud.http.wire import KNOWN, Answer, Call, check_call, model, read_call, write_answer, write_error
@@ -23,6 +24,7 @@ from testbed.cloud.json_object import Json
 from testbed.cloud.operations import (
     fleet,
     instance_answers,
+    interfaces,
     offerings,
     other_services,
     reserving,
@@ -37,6 +39,7 @@ StartResponse = Callable[[str, list[tuple[str, str]]], Any]
 OPERATIONS: Operations = {
     **fleet.OPERATIONS,
     **instance_answers.OPERATIONS,
+    **interfaces.OPERATIONS,
     **offerings.OPERATIONS,
     **other_services.OPERATIONS,
     **reserving.OPERATIONS,
@@ -84,6 +87,10 @@ class Gateway:
             answer = self._carry_out(call, environ, body, fault)
         return _spoil(call, answer, fault, environ, start_response)
 
+    @property
+    def _ahead(self) -> float:
+        return float(self._cloud.world["clockAhead"])
+
     def _refuse(self, call: Call, fault: Fault) -> Answer | None:
         """A fault before the effect; one that is only late goes on, in the world that it was meant for."""
         if fault.answer == "late":
@@ -103,6 +110,7 @@ class Gateway:
             return self._ask_moto(work, environ, body)
         with self._cloud.lock:
             try:
+                check_signed(environ, time.time() + self._ahead)
                 check_call(call)
                 self._guard.check(work)
                 if call.operation.startswith("Describe") and call.params.get("DryRun"):
@@ -115,12 +123,14 @@ class Gateway:
             except Exception as bug:
                 return self._defect(call, bug, notes)
             self._record(call, error=None, notes=notes)
-        return write_answer(call, spoiled(result, fault))
+        shape = model(call.service).operation_model(call.operation).output_shape
+        return write_answer(call, spoiled(by_its_clock(shape, result, self._ahead), fault))
 
     def _ask_moto(self, work: Work, environ: Environ, body: bytes) -> Answer:
         call = work.call
         try:
             with self._cloud.lock:
+                check_signed(environ, time.time() + self._ahead)
                 check_call(call)
                 self._guard.check(work)
         except AwsError as refused:

@@ -5,6 +5,7 @@ ms per instance listed (MOT-16).
 """
 
 import time
+from base64 import b64encode
 from typing import Any
 
 from testbed.cloud.http import filters
@@ -12,6 +13,7 @@ from testbed.cloud.http.errors import AwsError
 from testbed.cloud.http.wire import moment
 from testbed.cloud.json_object import Json
 from testbed.cloud.operations import limits
+from testbed.cloud.operations.interfaces import interfaces_of
 from testbed.cloud.state.catalogue import architecture
 from testbed.cloud.state.cloud import Cloud, Operations, Work
 from testbed.cloud.state.instances import CODES, Instance
@@ -44,20 +46,6 @@ def _volumes(instance: Instance) -> list[Json]:
         for index, each in enumerate(instance.template.get("BlockDeviceMappings") or ())
         if "Ebs" in each
     ]
-
-
-def _interface(instance: Instance, groups: list[Json]) -> Json:
-    return {
-        "NetworkInterfaceId": f"eni-{instance.number:017x}",
-        "SubnetId": instance.subnet,
-        "VpcId": VPC,
-        "OwnerId": ACCOUNT,
-        "PrivateIpAddress": instance.address,
-        "PrivateDnsName": instance.node_name,
-        "Status": "in-use",
-        "Groups": groups,
-        "Attachment": {"DeviceIndex": 0, "Status": "attached", "NetworkCardIndex": 0},
-    }
 
 
 def _groups(cloud: Cloud, instance: Instance) -> list[Json]:
@@ -115,7 +103,7 @@ def describe_instance(cloud: Cloud, instance: Instance) -> Json:
         "PrivateDnsName": instance.node_name,
         "Architecture": architecture(facts) if facts else "x86_64",
         "SecurityGroups": groups,
-        "NetworkInterfaces": [_interface(instance, groups)],
+        "NetworkInterfaces": interfaces_of(cloud, instance),
         "BlockDeviceMappings": _volumes(instance),
         "Tags": filters.as_tags(instance.tags),
         "ClientToken": instance.client_token or "",
@@ -226,6 +214,22 @@ def reboot(work: Work) -> Json:
     return {}
 
 
+ATTRIBUTES: dict[str, Any] = {
+    "disableApiTermination": lambda _: {"DisableApiTermination": {"Value": False}},
+    "groupSet": lambda each: {"Groups": [{"GroupId": group} for group in each.security_groups]},
+    "instanceType": lambda each: {"InstanceType": {"Value": each.type}},
+    "userData": lambda each: {"UserData": {"Value": b64encode(each.user_data.encode()).decode()}},
+}
+
+
+def attribute(work: Work) -> Json:
+    """One of an instance; those that no caller here asks for are refused."""
+    (instance,) = named(work.cloud, [work.params["InstanceId"]])
+    if (read := ATTRIBUTES.get(work.params["Attribute"])) is None:
+        raise AwsError("InvalidParameterValue", f"The attribute '{work.params['Attribute']}' is not known here")
+    return {"InstanceId": instance.id, **read(instance)}
+
+
 def _tagged(cloud: Cloud, resource: str) -> dict[str, str]:
     """The tags of a resource, to be changed in place."""
     if resource.startswith("i-"):
@@ -271,6 +275,7 @@ def delete_tags(work: Work) -> Json:
 
 OPERATIONS: Operations = {
     ("ec2", "DescribeInstances"): describe,
+    ("ec2", "DescribeInstanceAttribute"): attribute,
     ("ec2", "TerminateInstances"): terminate,
     ("ec2", "RebootInstances"): reboot,
     ("ec2", "CreateTags"): create_tags,

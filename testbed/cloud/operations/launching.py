@@ -13,6 +13,7 @@ from testbed.cloud.http import filters
 from testbed.cloud.http.errors import AwsError
 from testbed.cloud.json_object import Json
 from testbed.cloud.operations import limits
+from testbed.cloud.operations.interfaces import check_interfaces
 from testbed.cloud.operations.surroundings import root_gib
 from testbed.cloud.operations.templates import user_data_of
 from testbed.cloud.state.catalogue import architecture
@@ -132,6 +133,7 @@ def check(cloud: Cloud, order: Order) -> None:
             raise limits.unknown_id(group, AwsError("InvalidGroup.NotFound", text))
     limits.check_groups_are_in_one_place(order.data)
     _check_fabric(order.data.get("NetworkInterfaces") or ())
+    check_interfaces(order.pool.type, facts, order.data.get("NetworkInterfaces") or ())
     placement_group(cloud, order.data.get("Placement") or {})
     _check_profile(cloud, (order.data.get("IamInstanceProfile") or {}).get("Name"))
     if order.pool.zone not in cloud.world.zones_of(order.pool.type):

@@ -19,6 +19,7 @@ _FORMS: Final[Mapping[str, tuple[str, str]]] = {
     "InvalidCapacityReservationId.NotFound": ("cr", "InvalidCapacityReservationId.Malformed"),
     "InvalidGroup.NotFound": ("sg", "InvalidGroupId.Malformed"),
     "InvalidInstanceID.NotFound": ("i", "InvalidInstanceID.Malformed"),
+    "InvalidNetworkInterfaceID.NotFound": ("eni", "InvalidNetworkInterfaceId.Malformed"),
     "InvalidPlacementGroupId.NotFound": ("pg", "InvalidPlacementGroupId.Malformed"),
     "InvalidSubnetID.NotFound": ("subnet", "InvalidSubnetID.Malformed"),
     "InvalidVolume.NotFound": ("vol", "InvalidVolumeID.Malformed"),

@@ -14,8 +14,8 @@ WORLD: Final = frozenset(
     (
         "region", "zones", "types", "offerings", "prices", "spotPrices", "subnets", "securityGroups", "roles", "images",
         "ssm", "reservations", "placementGroups", "zonalShift", "instanceStatus", "ice", "fail", "rateLimits",
-        "fleetMax", "runSeconds", "bootSeconds", "shutdownSeconds", "visibleAfter", "profilesAfter", "pageSize",
-        "mostTemplates", "neverJoin",
+        "fleetMax", "runSeconds", "bootSeconds", "shutdownSeconds", "visibleAfter", "profilesAfter", "clockAhead",
+        "pageSize", "mostTemplates", "neverJoin",
         "checkInstanceProfiles", "unknownIds", "fleetOrder", "memoryOverhead", "eks", "kubernetesVersion",
     )
 )  # fmt: skip

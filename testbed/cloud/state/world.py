@@ -45,6 +45,7 @@ UNSAID: Json = {
     "pageSize": None,
     "mostTemplates": 5000,
     "profilesAfter": 0,
+    "clockAhead": 0,
     "neverJoin": False,
     "checkInstanceProfiles": True,
     "unknownIds": "error",
