@@ -6,18 +6,11 @@ that fails when one of them is forgotten.
 
 import argparse
 import re
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-import yaml
 
-from dovetail.adapters.kubernetes_json.parsing.policies import parse_freeze, parse_policy
-from dovetail.adapters.kubernetes_json.parsing.rollouts import parse_rollout
 from dovetail.cli.main import parser
-from dovetail.model.own.policies import Freeze, Policy
-from dovetail.model.own.rollouts import Rollout
-from dovetail.model.values.json import Json
 from dovetail.settings.settings import settings_models
 
 ROOT = Path(__file__).parents[1]
@@ -81,18 +74,6 @@ def test_a_guide_that_says_where_temporal_is_names_the_namespace_too(guide: str)
     """Without one a command asks about `default`, where nothing of ours is, and `doctor` finds everything missing."""
     exports = [line for line in (ROOT / guide).read_text().splitlines() if line.startswith("export TEMPORAL_ADDRESS=")]
     assert [line for line in exports if " TEMPORAL_NAMESPACE=" not in line] == []
-
-
-def test_every_object_of_ours_in_the_guide_to_safe_disruption_is_understood() -> None:
-    """As a reader applies them."""
-    text = (ROOT / "docs/guides/safe-disruption.md").read_text()
-    found = [each for part in re.findall(r"```yaml\n(.*?)```", text, re.S) for each in yaml.safe_load_all(part)]
-    ours = [each for each in found if each.get("apiVersion") == "dovetail.sh/v1alpha1"]
-    parsers: dict[str, Callable[[Json], Policy | Freeze | Rollout]]
-    parsers = {"DisruptionPolicy": parse_policy, "Freeze": parse_freeze, "NodeRollout": parse_rollout}
-    read = {each["kind"]: parsers[each["kind"]](each).fault for each in ours}
-
-    assert read == dict.fromkeys(parsers, "")
 
 
 def test_the_table_has_the_everyday_changes() -> None:

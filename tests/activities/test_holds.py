@@ -697,8 +697,8 @@ async def test_a_thousand_held_drains_write_next_to_nothing() -> None:
 
 async def test_the_ladder_of_the_guide_is_as_it_is_told() -> None:
     """A PDB that never allows, a node that drifted, a worker that is killed every three hours: a day."""
-    guide = (Path(__file__).parents[2] / "docs/guides/safe-disruption.md").read_text()
-    told = guide.partition("## A drain that is held")[2].partition("```yaml")[2].partition("```")[0]
+    guide = (Path(__file__).parents[2] / "docs/guides/blocked-drains.md").read_text()
+    told = guide.partition("## The ladder")[2].partition("```yaml")[2].partition("```")[0]
     drain = parse_policy(yaml.safe_load(told)).drain
     assert drain is not None
     stage, came, memory = new_stage(), dict[str, float](), HoldMemory()

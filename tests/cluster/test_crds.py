@@ -25,7 +25,8 @@ from tests.api import test_recorded_objects as recorded
 from tests.api.all_cases import CASES
 from tests.api.case import Case
 from tests.api.manifests import Manifest, a_claim, a_node_class, a_pool, an_overlay, changed
-from tests.cluster.serving_kinds import BY_KIND, DEFINITIONS, DRY_RUN, create, created, dry_run, server
+from tests.cluster.serving_kinds import BY_KIND, DEFINITIONS, DRY_RUN, create, created, dry_run, path_of, server
+from tests.docs.promised import PAGES, manifests
 from tests.printed_commands import ANY, printed
 from worlds import disruption
 
@@ -85,6 +86,16 @@ async def test_what_the_models_refuse_the_api_server_refuses_by_the_same_rule(se
 
     assert answer.status == 422, answer.text
     assert [cause["message"] for cause in _causes(answer, case.field) if case.refusal in cause["message"]], answer.text
+
+
+@pytest.mark.parametrize("page", PAGES)
+async def test_what_a_guide_shows_is_taken_with_every_field(server: ApiClient, page: str) -> None:
+    found = list(manifests(page))
+
+    assert found
+    for manifest in found:
+        answer = await server.post(f"{path_of(BY_KIND[manifest['kind']])}{DRY_RUN}&fieldValidation=Strict", manifest)
+        assert answer.status == 201, answer.text
 
 
 def _causes(answer: ApiResponse, field: str) -> Iterator[dict[str, Any]]:

@@ -27,7 +27,7 @@ BEFORE: Final = "ami-0a12023a"  # images of the cloud
 AFTER: Final = "ami-0a12023e"
 SAYS: list[Speaks] = []  # the Prometheus of the worker's settings
 SETTINGS: dict[str, str] = {"BATCH_MAX_DURATION": "5s"}  # nominations last half as long
-GUIDE: Final = "safe-disruption.md"
+GUIDE: Final = "roll-outs.md"
 
 
 @asynccontextmanager
@@ -124,7 +124,7 @@ def node_of(claim: Json) -> str:
 
 @scene
 async def test_a_bad_image_is_taken_back_from_the_nodes_that_have_it(corner: Corner) -> None:
-    """The NodeRollout of the guide, with the three lines of "Back to the image of before"."""
+    """The NodeRollout of the guide, with the lines of "Stable and rollback"."""
     old = await of_one_image(corner, 2)
     rollout = of_guide(GUIDE, "NodeRollout", "new-image")
     back = {"nodePool": corner.name, "newLaunches": "Stable", "onFailure": "RollBack"}

@@ -24,7 +24,8 @@ from worlds.cluster.timeline import Timeline
 
 pytestmark = pytest.mark.cluster
 
-GUIDE: Final = "safe-disruption.md"
+RULES: Final = "disruption-rules.md"
+DRAINS: Final = "blocked-drains.md"
 BERLIN: Final = ZoneInfo("Europe/Berlin")
 NOMINATED: Final = 30.0  # seconds, for which a node whose pod has just come is no candidate anyway
 HOOKED: Final = {"pre-drain.hook.dovetail.sh/mesh": "mesh-team"}
@@ -58,7 +59,7 @@ async def test_a_window_opens_by_the_clock_and_a_freeze_calls_off_what_has_begun
     opens = datetime.fromtimestamp(time.time() + NOMINATED + 59, BERLIN).replace(second=0, microsecond=0)
     closes = opens + timedelta(hours=12)
     window = {"from": f"{opens:%H:%M}", "to": f"{closes:%H:%M}", "reasons": ["Drifted", "Expired"]}
-    production = of_guide(GUIDE, "DisruptionPolicy", "production")
+    production = of_guide(RULES, "DisruptionPolicy", "production")
     await corner.apply(corner.rule(production, allow=[window], deny=[]))
     await corner.until(lambda: ready(corner), 60, "the policy is understood")
     await corner.apply(corner.pool("green", **drain_first))
@@ -84,7 +85,7 @@ async def test_a_window_opens_by_the_clock_and_a_freeze_calls_off_what_has_begun
     await corner.until(lambda: shown_marked(corner, name), 10, "the audit log has the mark")
     assert Timeline(corner.calls()).marked()[name] >= opens.timestamp()
 
-    peak = of_guide(GUIDE, "Freeze", "peak-season")
+    peak = of_guide(RULES, "Freeze", "peak-season")
     now = time.time()
     spec = {**peak["spec"], "from": format_time(now), "until": format_time(now + 3600)}
     await corner.apply({**peak, "metadata": {"name": corner.name}, "spec": spec})
@@ -139,7 +140,7 @@ async def is_gone(corner: Corner, name: str) -> bool:
 @scene
 async def test_a_drain_that_is_held_is_told_asks_and_is_forced(corner: Corner) -> None:
     """The ladder `held-drains` of the guide, its times shortened: nothing is said before a minute."""
-    ladder = of_guide(GUIDE, "DisruptionPolicy", "held-drains")
+    ladder = of_guide(DRAINS, "DisruptionPolicy", "held-drains")
     steps = ladder["spec"]["drain"]["escalation"]
     for step, after in zip(steps, ("1m", "65s", "90s"), strict=True):
         step["after"] = after

@@ -1,5 +1,6 @@
-"""The story of the guide, "What Prometheus says": a canary is well, an error rate rises, Prometheus falls silent, and
-the rest goes once it says that all is well again. Played with one that speaks its API, and with Prometheus itself."""
+"""The story of "Gates that ask Prometheus" in the guide: a canary is well, an error rate rises, Prometheus falls
+silent, and the rest goes once it says that all is well again. Played with one that speaks its API, and with
+Prometheus itself."""
 
 import asyncio
 import os

@@ -1,5 +1,5 @@
-"""The stories of the guide: "A change, step by step", in which one node goes and the rest waits until a person promotes
-it, or approves it where a policy made the roll-out, and "Back to the image of before"."""
+"""The stories of the guide: "Steps", in which one node goes and the rest waits until a person promotes it, or approves
+it where a policy made the roll-out, and "Stable and rollback"."""
 
 import asyncio
 import time

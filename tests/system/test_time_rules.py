@@ -1,4 +1,4 @@
-"""The story of the guide, "Only at certain times", by kubectl alone: a window holds and opens, a Freeze calls off."""
+"""The story of "Windows" and "Freezes" in the guide, by kubectl alone: a window holds and opens, a Freeze calls off."""
 
 import time
 from typing import Any
@@ -75,7 +75,7 @@ def ready_as(stage: Stage, node: str, status: str) -> None:
 
 @beside
 async def test_while_nodes_are_not_well_none_begins_to_leave(stage: Stage) -> None:
-    """The story of the guide, "While nodes are not well", until it has passed for so long."""
+    """The story of "Health" in the guide, until it has passed for so long."""
     pool, claim = await node_that_drains_first(stage)
     annotate(stage, "Namespace", "kube-system", paused="drains")
     node = claim["status"]["nodeName"]

@@ -66,7 +66,7 @@ WRITTEN_BY_PEOPLE: Final = (
         f"{names.PRE_DRAIN_HOOK}NAME",
         "NodeClaim, from the NodePool's template too",
         "who must agree before the first eviction, and takes it off; `deny: why` calls the disruption off "
-        "([hooks](../guides/safe-disruption.md#hooks))",
+        "([hooks](../guides/blocked-drains.md#hooks))",
     ),
     Word(f"{names.PRE_TERMINATE_HOOK}NAME", "likewise", "likewise, before the end of the instance"),
     Word(
@@ -91,7 +91,7 @@ WRITTEN_BY_PEOPLE: Final = (
         names.MOVE,
         "Deployment, Namespace",
         "`restart`: a Deployment of one replica is moved by a roll-out; `evict`: as Karpenter does it; `hold`: its "
-        "pods stay ([one replica](../guides/safe-disruption.md#one-replica-no-downtime))",
+        "pods stay ([one replica](../guides/moves.md#one-replica-without-downtime))",
     ),
 )
 

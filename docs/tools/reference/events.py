@@ -106,7 +106,7 @@ WARNINGS: Final = (
         "DrainHeld",
         "Node, Pod, its owner",
         "the same thing has held a drain for as long as the step `Notify` of a DisruptionPolicy says",
-        "the message says what comes next ([a drain that is held](../guides/safe-disruption.md#a-drain-that-is-held))",
+        "the message says what comes next ([a drain that is held](../guides/blocked-drains.md#the-ladder))",
     ),
     Said(
         "DrainAsks",
@@ -142,7 +142,7 @@ WARNINGS: Final = (
         "MoveImpossible",
         "Pod",
         "its owner says `dovetail.sh/move: restart`, and it cannot be moved so: it is evicted",
-        "the message has the reason ([one replica](../guides/safe-disruption.md#one-replica-no-downtime))",
+        "the message has the reason ([one replica](../guides/moves.md#one-replica-without-downtime))",
     ),
     Said(
         "ConsolidationSlowed",
@@ -190,7 +190,7 @@ WARNINGS: Final = (
         "TargetRefused",
         "NodeClass",
         "a NodeRollout goes back, or has gone back: no node of its NodePool comes to what the class asks for",
-        "mend the class, or resume the roll-out ([back](../guides/safe-disruption.md#back-to-the-image-of-before))",
+        "mend the class, or resume the roll-out ([back](../guides/roll-outs.md#stable-and-rollback))",
     ),
     Said(
         "StableImageGone",
