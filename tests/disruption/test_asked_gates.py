@@ -24,8 +24,8 @@ from dovetail.model.own.policies import Policy
 from dovetail.model.own.rollouts import Intent, PoolNodes, Rollout, RolloutState
 from dovetail.model.own.stable_images import StableImages
 from dovetail.rules.beginnings import hold_of, said_in
-from dovetail.rules.rollout.conditions import UNKNOWN_FOR, conditions_of
-from dovetail.rules.rollout.moves import UNHEALED, next_move
+from dovetail.rules.rollout.conditions import conditions_of
+from dovetail.rules.rollout.moves import next_move
 from dovetail.rules.said import Cause
 from tests.disruption.test_rollouts import POOL, SETTINGS, a_cluster, a_rollout, a_status, begun
 from worlds.disruption import NOW, a_pair, a_world, condition
@@ -183,7 +183,7 @@ def test_the_next_step_begins_only_where_it_passes(verdict: GateVerdict | None, 
 
 
 def test_one_that_fails_for_three_minutes_takes_the_roll_out_back() -> None:
-    failing = replace(SAYS[FAILING], since=NOW - 30 - UNHEALED)  # the last answer is half a minute old
+    failing = replace(SAYS[FAILING], since=NOW - 30 - 180)  # the last answer is half a minute old
     stable = replace(a_status().stable, since=NOW - 60, why_not="")
     rollout = replace(gated(failing), rolls_back=True)
     rollout = replace(rollout, status=replace(rollout.status, stable=stable))
@@ -191,9 +191,9 @@ def test_one_that_fails_for_three_minutes_takes_the_roll_out_back() -> None:
     found = next_move(rollout, POOL, SOAKED, NOW)
     assert found.state == RolloutState.ROLLING_BACK
     assert found.failure is not None and found.failure.message == "gate slo is Failing: 0.02 is more than 0.01"
-    before = replace(rollout, status=replace(rollout.status, asked=(replace(failing, since=NOW - 29 - UNHEALED),)))
+    before = replace(rollout, status=replace(rollout.status, asked=(replace(failing, since=NOW - 29 - 180),)))
     assert next_move(before, POOL, SOAKED, NOW).state == RolloutState.JUDGING
-    old = replace(failing, asked=NOW - 181, since=NOW - 181 - UNHEALED)  # it failed while somebody had paused it
+    old = replace(failing, asked=NOW - 181, since=NOW - 181 - 180)  # it failed while somebody had paused it
     too_old = replace(rollout, status=replace(rollout.status, asked=(old,)))
     assert next_move(too_old, POOL, SOAKED, NOW).state == RolloutState.JUDGING
 
@@ -256,7 +256,8 @@ def test_a_person_is_needed_where_it_fails_or_nothing_is_known_for_half_an_hour(
     assert stalled(SAYS[PASSING]) == ("False", "Advancing")
     assert stalled(SAYS[FAILING]) == ("True", "GateFails")
     assert stalled(SAYS[UNKNOWN]) == ("False", "Advancing")
-    assert stalled(replace(SAYS[UNKNOWN], since=NOW - UNKNOWN_FOR)) == ("True", "GateUnknown")
+    assert stalled(replace(SAYS[UNKNOWN], since=NOW - 1799)) == ("False", "Advancing")
+    assert stalled(replace(SAYS[UNKNOWN], since=NOW - 1800)) == ("True", "GateUnknown")
     assert conditions_of(gated(SAYS[UNKNOWN]), POOL, (), NOW)["Healthy"] == (
         "Unknown",
         "GatesUnknown",

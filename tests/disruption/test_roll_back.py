@@ -43,7 +43,7 @@ from dovetail.model.pools import Budget
 from dovetail.model.snapshot import Snapshot
 from dovetail.rules.beginnings import hold_of, said_in
 from dovetail.rules.brake.breakers import Breaker, Happened, with_breaker
-from dovetail.rules.rollout.moves import UNHEALED, next_move
+from dovetail.rules.rollout.moves import next_move
 from dovetail.rules.rollout.nodes import nodes_of
 from dovetail.rules.said import Cause
 from tests.disruption.test_rollouts import FAILS, KNOWN, POOL, SEEN, a_rollout, a_status
@@ -257,19 +257,23 @@ def test_failures_before_it_went_back_do_not_hold_the_way_back() -> None:
 @pytest.mark.parametrize(
     ("rollout", "state"),
     [
-        (a_rollout(a_status(gate=replace(FAILS, since=NOW - UNHEALED), stable=KNOWN)), RolloutState.JUDGING),
+        (a_rollout(a_status(gate=replace(FAILS, since=NOW - 180), stable=KNOWN)), RolloutState.JUDGING),
         (replace(a_rollout(a_status(gate=FAILS, stable=KNOWN)), rolls_back=True), RolloutState.JUDGING),
         (
-            replace(a_rollout(a_status(gate=replace(FAILS, since=NOW - UNHEALED), stable=KNOWN)), rolls_back=True),
+            replace(a_rollout(a_status(gate=replace(FAILS, since=NOW - 179), stable=KNOWN)), rolls_back=True),
+            RolloutState.JUDGING,
+        ),
+        (
+            replace(a_rollout(a_status(gate=replace(FAILS, since=NOW - 180), stable=KNOWN)), rolls_back=True),
             RolloutState.ROLLING_BACK,
         ),
         (
-            replace(a_rollout(a_status(gate=replace(FAILS, since=NOW - UNHEALED))), rolls_back=True),
+            replace(a_rollout(a_status(gate=replace(FAILS, since=NOW - 180))), rolls_back=True),
             RolloutState.JUDGING,  # nothing is known to go back to
         ),
         (
             replace(
-                a_rollout(a_status(gate=replace(FAILS, since=NOW - UNHEALED), stable=KNOWN), Intent.PROMOTE),
+                a_rollout(a_status(gate=replace(FAILS, since=NOW - 180), stable=KNOWN), Intent.PROMOTE),
                 rolls_back=True,
             ),
             RolloutState.REPLACING,  # whoever promotes has seen it

@@ -12,7 +12,7 @@ from dovetail.model.own.rollouts import NodesGate, RolloutState
 from dovetail.model.own.stable_images import StableImages
 from dovetail.model.pods import Pod
 from dovetail.model.snapshot import Snapshot
-from dovetail.rules.rollout.gates import STARTS_WITHIN, nodes_gate
+from dovetail.rules.rollout.gates import nodes_gate
 from dovetail.rules.rollout.moves import CONFIRMED
 from tests.disruption.test_rollouts import a_rollout, a_status
 from worlds.disruption import HOUR, NOW, OWNERS, a_pair, a_pod, a_pool, a_world, condition
@@ -30,7 +30,7 @@ def a_cluster(*pods: Pod) -> Snapshot:
 
 
 def starting(node: str) -> Pod:
-    return replace(a_pod(node), ready=False, started=NOW - STARTS_WITHIN + 1)
+    return replace(a_pod(node), ready=False, started=NOW - 299)
 
 
 def broken(node: str, **also: Any) -> Pod:
@@ -46,6 +46,7 @@ def broken(node: str, **also: Any) -> Pod:
         ([a_pod("old0"), broken("new0", ready=None)], GateResult.FAILING),
         ([a_pod("old0"), broken("new0", started=None)], GateResult.FAILING),  # the kubelet has never begun it
         ([a_pod("old0"), starting("new0")], GateResult.UNKNOWN),
+        ([a_pod("old0"), broken("new0", started=NOW - 300)], GateResult.FAILING),
         ([a_pod("old0"), replace(starting("new0"), failing=True)], GateResult.FAILING),  # it crashes, or has no image
         ([replace(broken("old0"), failing=True), replace(starting("new0"), failing=True)], GateResult.PASSING),
         ([a_pod("old0"), a_pod("new0"), starting("new0")], GateResult.PASSING),  # one has shown that it can start

@@ -61,6 +61,19 @@ def test_it_opens_after_so_many_failures_within_a_time(minutes: list[float], ope
 def test_without_a_policy_it_opens_at_three_failures_that_come_one_after_another() -> None:
     assert after([0, 11], BREAKER).opened is None
     assert after([0, 11, 22], BREAKER).opened is not None
+    assert after([0, 11, 59], BREAKER).opened is not None
+    assert after([0, 11, 60], BREAKER).opened is None
+
+
+def test_without_a_policy_one_is_tried_after_half_an_hour_and_each_time_twice_as_late_up_to_eight_hours() -> None:
+    waits, breaker = [], after([0, 11, 22], BREAKER)
+    for number in range(6):
+        until = breaker.until(BREAKER) or 0.0
+        waits.append((until - breaker.last) / MINUTE)
+        tried = replace(breaker, probe=Happened(until, mark("abcdef00")))
+        breaker = tried.failed(f"1000000{number}", BREAKER, until + 600)
+
+    assert waits == [30, 60, 120, 240, 480, 480]
 
 
 def test_a_report_that_comes_again_counts_once() -> None:
