@@ -113,8 +113,8 @@ vectors: $(STAMP) ## compare with recorded results (DIR=folder; recorded AWS tra
 bench: $(STAMP) ## run benchmark inputs, print a table (DIR=folder, OUT=folder for the answers, POLICY=cost, LEAST_SECONDS=30)
 	@POLICY=$(POLICY) LEAST_SECONDS=$(LEAST_SECONDS) COST_SECONDS=$(COST_SECONDS) COST_SPOT_CHANCE=$(COST_SPOT_CHANCE) $(BIN)/python -m acceptance.bench $(DIR) $(OUT)
 
-soak: $(STAMP) ## the many repetitions: kills, rounds with two workers, lost databases
-	@$(BIN)/python -m tests.run soak
+soak: $(STAMP) ## the many repetitions, hours of them; writes docs/soak.md (ONLY="tests/…", CHANGED=main: what a change since then touches)
+	@$(BIN)/python -m tests.run soak $(if $(CHANGED),--changed $(CHANGED),$(ONLY))
 
 peer: $(STAMP) ## Karpenter's own end-to-end suites against a worker on kwok (ONLY="text of specs", LANES=3); writes docs/peer.md
 	@$(BIN)/python -m testbed.peer $(if $(ONLY),--only "$(ONLY)") $(if $(LANES),--lanes $(LANES))
@@ -129,9 +129,10 @@ record: $(STAMP) ## record a history of each branch of the workflows (VERSION=0.
 crds: $(STAMP) ## write deploy/crds from the models
 	@$(BIN)/python -m dovetail.api.crds deploy/crds
 
-reference: $(STAMP) ## write docs/reference from the code, and the pages of the rule book
+reference: $(STAMP) ## write docs/reference from the code, the pages of the rule book and the tables of the soak
 	@$(BIN)/python -m docs.tools.reference docs/reference
 	@$(BIN)/python -m docs.tools.reference.rule_book docs/rules
+	@$(BIN)/python -m docs.tools.soak_page
 
 picture: $(STAMP) ## play the story and draw the pictures of the README: terminal (two stories), top, page (needs Chromium); draw the recorded day
 	@$(BIN)/dovetail demo | $(BIN)/python -m docs.tools.terminal_picture docs/pictures/demo.txt -

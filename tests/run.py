@@ -1,7 +1,8 @@
 """Run pytest in lanes side by side and leave at once; what fails is run once more, alone.
 
-`python -m tests.run check` runs the fast tests, `test` everything but the soak, `soak` the many repetitions, `coverage`
-the fast tests with what they cover; anything else goes to pytest as it is.
+`python -m tests.run check` runs the fast tests, `test` everything but the soak, `soak` the many repetitions (`soak
+FILE…` some of them, `soak --changed BASE` those beside a change), `coverage` the fast tests with what they cover;
+anything else goes to pytest as it is.
 
 Lanes that share their tests take one group after another (tests/taking.py), so that they end nearly together. What runs
 on real servers, and whole systems on a real Temporal, mostly wait: each of these kinds has two lanes, and those of the
@@ -32,11 +33,13 @@ import pytest
 
 from tests.ledger import LEDGER, LedgerError, judged, read_ledger
 from tests.processor import COSTS
+from tests.soak_results import NoSuchRow, chosen, cleared
 from tests.taking import TAKEN, WAITING
 
 FAST = "not temporal and not cluster and not slow and not soak"
 SLOWEST = "--durations=8"
 EXPLORING = ("--hypothesis-profile", "exploring")  # made-up cases that no earlier run has seen
+SOAK = ("-p", "tests.soak_results", *EXPLORING, "-m", "soak")  # each row is noted on its page
 ALONE = "--alone"
 OTHER_LEDGER = "--ledger"
 COVERAGE = "--coverage"  # measure which lines of the product run; only where no clock matters, since it slows all down
@@ -69,11 +72,19 @@ LANES: dict[str, tuple[Share, ...]] = {
         Share((SLOWEST, "-m", "not waits and not cluster and not soak"), lanes=2, behind=True),
     ),
     "coverage": (Share((COVERAGE, "-m", FAST)),),
-    "soak": (
-        Share((*EXPLORING, "-m", "soak", "tests/cluster")),
-        Share((*EXPLORING, "-m", "soak", "--ignore", "tests/cluster")),
-    ),
+    "soak": (Share((*SOAK, "tests/cluster")), Share((*SOAK, "--ignore", "tests/cluster"))),
 }
+
+
+def shares_of(arguments: list[str]) -> tuple[Share, ...] | None:
+    """The lanes of a run; None for one that is pytest's own."""
+    if not arguments or arguments[0] != "soak" or len(arguments) == 1:
+        return LANES.get(arguments[0]) if len(arguments) == 1 else None
+    targets = chosen(arguments[1:], Path.cwd())
+    real = tuple(target for target in targets if target.startswith("tests/cluster/"))
+    others = tuple(target for target in targets if target not in real)
+    return tuple(Share((*SOAK, *lane)) for lane in (real, others) if lane)
+
 
 # More failures than this are no accident: they are not tried again.
 MOST_TRIED_AGAIN = 10
@@ -199,15 +210,20 @@ def main() -> None:
         at = arguments.index(OTHER_LEDGER)
         ledger = Path(arguments[at + 1])
         del arguments[at : at + 2]
-    shares = LANES.get(arguments[0]) if len(arguments) == 1 else None
+    try:
+        shares = shares_of(arguments)
+    except NoSuchRow as error:
+        sys.exit(f"soak: {error}")
     seen = Outcomes()
-    code = here(arguments, seen) if shares is None else side_by_side(shares, seen)
+    code = here(arguments, seen) if shares is None else side_by_side(shares, seen) if shares else 0
     notes = os.environ.get(_NOTES)
     if notes:
         seen.write(Path(notes))
     may_try = not notes and ALONE not in sys.argv and code == int(pytest.ExitCode.TESTS_FAILED)
     if may_try and 0 < len(seen.failed) <= MOST_TRIED_AGAIN:
         code = again(seen.failed, ledger)
+        if code == 0 and arguments[:1] == ["soak"]:
+            cleared(seen.failed, Path.cwd())
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(code)

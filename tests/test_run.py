@@ -254,19 +254,6 @@ def test_the_page_says_which_folders_each_lane_takes() -> None:
     assert named == [{*REAL}, {*WAITING}, set()]
 
 
-def test_the_list_of_the_soak_names_every_file_that_has_some() -> None:
-    marked = re.compile(r"pytest\.mark\.soak\b")
-    having = {
-        str(file.relative_to(ROOT))
-        for file in (ROOT / "tests").rglob("test_*.py")
-        if marked.search(file.read_text())
-        and file.name not in {"test_run.py", "test_rules.py"}  # they speak of the mark
-    }
-    listed = set(re.findall(r"^\| `(tests/[^`]+)` \|", (ROOT / "docs" / "soak.md").read_text(), re.M))
-
-    assert listed == having
-
-
 def test_the_page_of_promises_names_every_scene_that_is_played() -> None:
     scenes = re.compile(r"^@scene\nasync def (test_\w+)", re.M)
     files = (ROOT / "tests" / "cluster").glob("test_flagships_*.py")
