@@ -15,6 +15,7 @@ from dovetail.model.values.resources import parse_resources
 from dovetail.notices.notice import Notice
 from dovetail.ports.failures import Conflict
 from testbed.cloud.server import CloudServer
+from worlds.disruption import a_claim
 
 CLUSTER = ClusterFacts(
     version="1.36",
@@ -128,21 +129,21 @@ class Notices:
         return [notice.reason for notice in self.published]
 
 
-def a_claim(*requirements: Expression, name: str = "", **change: Any) -> NodeClaim:
+def a_claim_of_ec2(*requirements: Expression, name: str = "", **change: Any) -> NodeClaim:
     """A claim of the pool `default` for one cpu of amd64, of the family m5 unless said otherwise."""
-    pods = {"cpu": "1", "pods": "1"}
     fields: Json = {
-        "name": name or f"default-{uuid.uuid4().hex[:8]}",
         "uid": str(uuid.uuid4()),
+        "resource_version": "",
+        "generation": 0,
+        "created": 0.0,
+        "finalizers": (),
         "labels": {"karpenter.sh/nodepool": "default", "karpenter.k8s.aws/ec2nodeclass": "default"},
         "node_class": REFERENCE,
         "requirements": requirements or (family("m5"), on_demand(), amd64()),
-        "requests": parse_resources(pods),
-        "capacity": {},
-        "allocatable": {},
+        "requests": parse_resources({"cpu": "1", "pods": "1"}),
         **change,
     }
-    return NodeClaim(**fields)
+    return a_claim(name or f"default-{uuid.uuid4().hex[:8]}", **fields)
 
 
 def one_of(key: str, *values: str) -> Expression:

@@ -1,11 +1,15 @@
-"""Small clusters for the tests of disruption: valid by default, so that a test names only what matters to it.
+"""The objects that tests are made of, and small clusters of them: valid by default, so that a test names only what
+matters to it.
+
+`a_claim`, `a_node`, `a_pool`, `a_pod` and `a_cluster` are made here and nowhere else. What is usual in a folder is made
+of these by keywords, under a name that says what it is. Objects as the API writes them are in worlds/manifests.py.
 
 Nodes come as a pair of Node and NodeClaim that are launched, registered, initialised and ready. An impossible request
 is an error here, not a surprise later.
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from itertools import count
 from typing import Any, Final
 
@@ -22,13 +26,18 @@ from dovetail.model.pools import (
     NodePool,
     Offering,
 )
+from dovetail.model.scheduling.taints import Taint
 from dovetail.model.snapshot import Snapshot
 from dovetail.model.values.resources import parse_resources
 
 NOW: Final = 1_700_000_000.0
 HOUR: Final = 3600.0
 CLASS: Final = NodeClassRef(group="karpenter.test.sh", kind="TestNodeClass", name="default")
+EC2_CLASS: Final = NodeClassRef(group="karpenter.k8s.aws", kind="EC2NodeClass", name="default")
+UNREGISTERED: Final = Taint(key=names.UNREGISTERED_TAINT, effect="NoExecute")
 ALL: Final = (Budget(nodes="100%"),)
+OF_DISRUPTION: Final = frozenset(field.name for field in fields(DisruptionPolicy))
+OF_TEMPLATE: Final = frozenset(field.name for field in fields(ClaimTemplate)) - {"labels", "annotations"}
 
 _uids = count(1)  # as long as another: the order of pods is the same whatever was made before
 
@@ -77,24 +86,52 @@ TYPES: Final = (a_type("m2", 2, 0.1), a_type("m4", 4, 0.2), a_type("m8", 8, 0.4)
 ON_DEMAND_ONLY: Final = (Expression(key=names.CAPACITY_TYPE, operator="In", values=(names.CAPACITY_ON_DEMAND,)),)
 
 
+def a_claim(name: str = "pool-1", **changes: Any) -> NodeClaim:
+    """A claim of the pool `pool`, created at 1000, with the finalizer and nothing done yet."""
+    given: dict[str, Any] = {
+        "uid": f"uid-{name}",
+        "resource_version": "1",
+        "generation": 1,
+        "created": 1000.0,
+        "labels": {names.NODE_POOL: "pool", "karpenter.k8s.aws/ec2nodeclass": "default"},
+        "finalizers": (names.TERMINATION_FINALIZER,),
+        "node_class": EC2_CLASS,
+        "requests": {"cpu": 10**9, "pods": 3},
+        "capacity": {},
+        "allocatable": {},
+    }
+    return NodeClaim(name=name, **{**given, **changes})
+
+
+def a_node(name: str = "node-1", **changes: Any) -> Node:
+    """A node that has just joined: Ready, with the taint that its user data set."""
+    given: dict[str, Any] = {
+        "uid": f"uid-{name}",
+        "resource_version": "1",
+        "provider_id": "aws:///zone/i-1",
+        "labels": {"kubernetes.io/hostname": name},
+        "taints": (UNREGISTERED,),
+        "capacity": {"cpu": 4 * 10**9, "memory": 16 * 2**30, "pods": 58},
+        "allocatable": {"cpu": 4 * 10**9, "memory": 15 * 2**30, "pods": 58},
+        "conditions": (Condition(type=names.READY, status="True"),),
+    }
+    return Node(name=name, **{**given, **changes})
+
+
 def a_pool(name: str = "a", **changes: Any) -> NodePool:
-    """A ready pool of on-demand nodes whose budgets allow everything and whose nodes are quiet at once."""
-    policy = DisruptionPolicy(
-        policy=changes.pop("policy", "WhenEmptyOrUnderutilized"),
-        consolidate_after=changes.pop("consolidate_after", 0.0),
-        budgets=changes.pop("budgets", ALL),
-    )
-    template = ClaimTemplate(
-        node_class=CLASS, requirements=changes.pop("requirements", ON_DEMAND_ONLY), expire_after=None
-    )
-    pool = NodePool(
-        name=name,
-        uid=f"pool-{name}",
-        template=template,
-        disruption=policy,
-        conditions=tuple(condition(c) for c in ("Ready", "ValidationSucceeded", "NodeClassReady")),
-    )
-    return replace(pool, **changes)
+    """A ready pool of on-demand nodes whose budgets allow everything and whose nodes are quiet at once. Fields of its
+    template and of its disruption are given by name, where none is given as a whole; `labels` and `annotations` are the
+    pool's own."""
+    policy = {"budgets": ALL, **{key: changes.pop(key) for key in OF_DISRUPTION & set(changes)}}
+    given = {"node_class": CLASS, "requirements": ON_DEMAND_ONLY, "expire_after": None}
+    template = {**given, **{key: changes.pop(key) for key in OF_TEMPLATE & set(changes)}}
+    fixed: dict[str, Any] = {
+        "uid": f"pool-{name}",
+        "template": changes.get("template") or ClaimTemplate(**template),
+        "disruption": DisruptionPolicy(**policy),
+        "conditions": tuple(condition(c) for c in ("Ready", "ValidationSucceeded", "NodeClassReady")),
+    }
+    return NodePool(name=name, **{**fixed, **changes})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,9 +156,12 @@ def a_pair(name: str, type_name: str = "m8", pool: str = "a", **changes: Any) ->
     }
     amounts = kinds[type_name].capacity
     conditions = [names.LAUNCHED, names.REGISTERED_CONDITION, names.INITIALIZED_CONDITION, *changes.pop("also", ())]
-    claim = NodeClaim(
-        name=f"claim-{name}",
+    claim = a_claim(
+        f"claim-{name}",
         uid=f"claim-uid-{name}",
+        resource_version="",
+        generation=0,
+        finalizers=(),
         created=NOW - 24 * HOUR,
         labels=labels,
         node_class=CLASS,
@@ -132,9 +172,11 @@ def a_pair(name: str, type_name: str = "m8", pool: str = "a", **changes: Any) ->
         allocatable=amounts,
         conditions=tuple(c if isinstance(c, Condition) else condition(c) for c in conditions),
     )
-    node = Node(
-        name=name,
+    node = a_node(
+        name,
         uid=f"node-uid-{name}",
+        resource_version="",
+        taints=(),
         provider_id=f"test://{name}",
         created=NOW - 24 * HOUR,
         labels={**labels, names.REGISTERED: "true", names.INITIALIZED: "true"},
@@ -157,11 +199,14 @@ OWNERS: Final = {
 
 
 def a_pod(node: str = "", cpu: str = "1", name: str = "", **changes: Any) -> Pod:
-    """A running pod of a ReplicaSet on that node; without a node, one that the scheduler gave up on."""
+    """A running pod of a ReplicaSet on that node; without a node, one that the scheduler gave up on. `shape` is a whole
+    one, or what differs from the usual one."""
     number = next(_uids)
     owner = changes.pop("owner", "ReplicaSet")
-    shape = PodShape(namespace=changes.pop("namespace", "default"), labels=changes.pop("labels", {"app": "x"}))
-    shape = replace(shape, **changes.pop("shape", {}))
+    shape = changes.pop("shape", {})
+    if not isinstance(shape, PodShape):
+        own = PodShape(namespace=changes.pop("namespace", "default"), labels=changes.pop("labels", {"app": "x"}))
+        shape = replace(own, **shape)
     pod = Pod(
         name=name or f"p{number:08}",
         uid=f"pod-{number:08}",
@@ -190,6 +235,17 @@ def a_pdb(name: str = "b", allowed: int = 0, labels: Mapping[str, str] | None = 
     return replace(pdb, **changes)
 
 
+def a_cluster(*objects: NodePool | NodeClaim | Node | Pod, now: float = NOW, **fields: Any) -> Snapshot:
+    """The cluster that has these objects, and what the fields of a Snapshot say."""
+    given: dict[str, Any] = {
+        "pools": {one.name: one for one in objects if isinstance(one, NodePool)},
+        "claims": {one.name: one for one in objects if isinstance(one, NodeClaim)},
+        "nodes": {one.name: one for one in objects if isinstance(one, Node)},
+        "pods": {one.uid: one for one in objects if isinstance(one, Pod)},
+    }
+    return Snapshot(now=now, **{**given, **fields})
+
+
 def a_world(
     pairs: Iterable[Pair] = (),
     pods: Iterable[Pod] = (),
@@ -200,12 +256,10 @@ def a_world(
     """The cluster with these objects."""
     pairs, pools = list(pairs), list(pools) or [a_pool()]
     types = changes.pop("types", TYPES)
-    world = Snapshot(
-        now=NOW,
-        nodes={p.node.name: p.node for p in pairs},
-        claims={p.claim.name: p.claim for p in pairs},
-        pods={p.uid: p for p in pods},
-        pools={p.name: p for p in pools},
+    world = a_cluster(
+        *(each for pair in pairs for each in (pair.node, pair.claim)),
+        *pods,
+        *pools,
         pdbs={f"{b.namespace}/{b.name}": b for b in pdbs},
         catalogues={p.name: Catalogue(types=tuple(types)) for p in pools},
     )

@@ -32,7 +32,7 @@ from dovetail.ports.interruptions import Interruptions as Queue
 from dovetail.worker.sandbox import runner
 from dovetail.workflows.interruptions import AnswerInterruption, Interruptions
 from testbed.cloud.server import CloudServer
-from worlds.aws import Notices, a_claim
+from worlds.aws import Notices, a_claim_of_ec2
 from worlds.fakes import FakeClaims, World, heartbeating
 
 SPOT = "EC2 Spot Instance Interruption Warning"
@@ -134,6 +134,6 @@ def instance_id(number: int) -> str:
 
 
 def claim_of(instance: str) -> NodeClaim:
-    claim = a_claim(name=f"claim-{instance}")
+    claim = a_claim_of_ec2(name=f"claim-{instance}")
     finalizers = ("karpenter.sh/termination",)
     return replace(claim, provider_id=f"aws:///us-west-2a/{instance}", finalizers=finalizers)

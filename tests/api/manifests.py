@@ -7,26 +7,19 @@ server.
 import copy
 from typing import Any
 
+from worlds.disruption import EC2_CLASS
+from worlds.manifests import claim_manifest, class_reference, pool_manifest
+
 Manifest = dict[str, Any]
 REMOVED = object()
 
 
-def a_pool() -> Manifest:
-    return {
-        "apiVersion": "karpenter.sh/v1",
-        "kind": "NodePool",
-        "metadata": {"name": "default"},
-        "spec": {"template": {"spec": {"nodeClassRef": a_class_reference(), "requirements": []}}},
-    }
+def a_written_pool() -> Manifest:
+    return pool_manifest(of=EC2_CLASS)
 
 
-def a_claim() -> Manifest:
-    return {
-        "apiVersion": "karpenter.sh/v1",
-        "kind": "NodeClaim",
-        "metadata": {"name": "default"},
-        "spec": {"nodeClassRef": a_class_reference(), "requirements": []},
-    }
+def a_written_claim() -> Manifest:
+    return claim_manifest(of=EC2_CLASS)
 
 
 def an_overlay() -> Manifest:
@@ -62,7 +55,7 @@ def a_node_class() -> Manifest:
 
 
 def a_class_reference() -> Manifest:
-    return {"group": "karpenter.k8s.aws", "kind": "EC2NodeClass", "name": "default"}
+    return class_reference(EC2_CLASS)
 
 
 def changed(manifest: Manifest, path: str, value: Any) -> Manifest:
@@ -77,3 +70,7 @@ def changed(manifest: Manifest, path: str, value: Any) -> Manifest:
     else:
         place[last] = value
     return result
+
+
+# The names of before, until every folder has the new ones.
+a_pool, a_claim = a_written_pool, a_written_claim

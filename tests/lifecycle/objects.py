@@ -1,68 +1,44 @@
-"""A claim, a pool, a node, a pod: valid by default, a test says only what matters to it."""
+"""What is usual in a node's life: a new pool, the claim and node that have joined, a pod on them."""
 
 from dataclasses import replace
 from typing import Any
 
 from dovetail.messages.plans import Target
 from dovetail.model import names
-from dovetail.model.nodes import Condition, Node, NodeClaim, NodeClassRef
+from dovetail.model.nodes import Condition, Node, NodeClaim
 from dovetail.model.pods import Owner, Pod, PodShape, Toleration
 from dovetail.model.pools import ClaimTemplate, DisruptionPolicy, NodePool
-from dovetail.model.scheduling.taints import Taint
+from dovetail.model.snapshot import Snapshot
+from worlds import disruption
+from worlds.disruption import EC2_CLASS
 
-NODE_CLASS = NodeClassRef(group="karpenter.k8s.aws", kind="EC2NodeClass", name="default")
-UNREGISTERED = Taint(key=names.UNREGISTERED_TAINT, effect="NoExecute")
 DAEMON = Owner(api_version="apps/v1", kind="DaemonSet", name="agent", uid="daemon", controller=True)
 REPLICAS = Owner(api_version="apps/v1", kind="ReplicaSet", name="web", uid="replicas", controller=True)
 STATIC = Owner(api_version="v1", kind="Node", name="node", uid="node", controller=True)
 EVERYTHING = Toleration(operator="Exists")
 
 
-def a_claim(name: str = "pool-1", **fields: Any) -> NodeClaim:
-    """A claim of the pool `pool`, created at 1000, with the finalizer and nothing done yet."""
+def a_new_pool(name: str = "pool", **fields: Any) -> NodePool:
+    """A pool as it has just been applied, of class `default`: nothing is known of it yet. `template` changes its
+    template."""
     given: dict[str, Any] = {
         "uid": f"uid-{name}",
         "resource_version": "1",
         "generation": 1,
-        "created": 1000.0,
-        "labels": {names.NODE_POOL: "pool", "karpenter.k8s.aws/ec2nodeclass": "default"},
-        "finalizers": (names.TERMINATION_FINALIZER,),
-        "node_class": NODE_CLASS,
-        "requests": {"cpu": 10**9, "pods": 3},
-        "capacity": {},
-        "allocatable": {},
+        "template": replace(ClaimTemplate(node_class=EC2_CLASS), **fields.pop("template", {})),
+        "disruption": DisruptionPolicy(),
+        "conditions": (),
     }
-    return NodeClaim(name=name, **{**given, **fields})
-
-
-def a_pool(name: str = "pool", **fields: Any) -> NodePool:
-    """A pool of class `default`; `template` holds changes to its template."""
-    template = replace(ClaimTemplate(node_class=NODE_CLASS), **fields.pop("template", {}))
-    return NodePool(name=name, uid=f"uid-{name}", resource_version="1", generation=1, template=template, **fields)
+    return disruption.a_pool(name, **{**given, **fields})
 
 
 def a_quiet_pool(seconds: float = 30.0) -> NodePool:
     """A pool whose nodes must have been quiet for that long."""
-    return a_pool(disruption=DisruptionPolicy(consolidate_after=seconds))
+    return a_new_pool(disruption=DisruptionPolicy(consolidate_after=seconds))
 
 
-def a_node(name: str = "node-1", **fields: Any) -> Node:
-    """A node that has just joined: Ready, with the taint that its user data set."""
-    given: dict[str, Any] = {
-        "uid": f"uid-{name}",
-        "resource_version": "1",
-        "provider_id": "aws:///zone/i-1",
-        "labels": {"kubernetes.io/hostname": name},
-        "taints": (UNREGISTERED,),
-        "capacity": {"cpu": 4 * 10**9, "memory": 16 * 2**30, "pods": 58},
-        "allocatable": {"cpu": 4 * 10**9, "memory": 15 * 2**30, "pods": 58},
-        "conditions": (Condition(type=names.READY, status="True"),),
-    }
-    return Node(name=name, **{**given, **fields})
-
-
-def a_pod(name: str = "web-1", **fields: Any) -> Pod:
-    """A running pod of a ReplicaSet on node-1, with 30 seconds of grace."""
+def a_web_pod(name: str = "web-1", **fields: Any) -> Pod:
+    """A running pod of the ReplicaSet web in the namespace apps, on node-1, with 30 seconds of grace."""
     shape = PodShape(
         namespace=fields.pop("namespace", "apps"),
         labels={},
@@ -73,13 +49,20 @@ def a_pod(name: str = "web-1", **fields: Any) -> Pod:
         "uid": f"uid-{name}",
         "shape": shape,
         "requests": {"cpu": 10**8, "pods": 1},
-        "node_name": "node-1",
-        "phase": "Running",
+        "created": 0.0,
         "started": 900.0,
+        "ready": None,
         "grace_seconds": 30,
         "owners": (REPLICAS,),
     }
-    return Pod(name=name, **{**given, **fields})
+    return disruption.a_pod("node-1", name=name, **{**given, **fields})
+
+
+def a_snapshot(*objects: NodePool | NodeClaim | Node | Pod, now: float = 2000.0) -> Snapshot:
+    """A cluster whose NodeClasses of EC2 are ours."""
+    return disruption.a_cluster(
+        *objects, now=now, supported_node_classes=frozenset({(EC2_CLASS.group, EC2_CLASS.kind)})
+    )
 
 
 def is_now(kind: str, status: str = "True", **fields: Any) -> Condition:
@@ -96,7 +79,7 @@ def a_joined_claim(name: str = "pool-1", **fields: Any) -> NodeClaim:
         "node_name": "node-1",
         "conditions": tuple(is_now(kind) for kind in done),
     }
-    return a_claim(name, **{**given, **fields})
+    return disruption.a_claim(name, **{**given, **fields})
 
 
 def a_joined_node(name: str = "node-1", **fields: Any) -> Node:
@@ -106,7 +89,7 @@ def a_joined_node(name: str = "node-1", **fields: Any) -> Node:
         "finalizers": (names.TERMINATION_FINALIZER,),
         "labels": {names.NODE_POOL: "pool", names.REGISTERED: "true", names.INITIALIZED: "true"},
     }
-    return a_node(name, **{**given, **fields})
+    return disruption.a_node(name, **{**given, **fields})
 
 
 def target_of(claim: NodeClaim, node: Node) -> Target:
@@ -119,3 +102,8 @@ def target_of(claim: NodeClaim, node: Node) -> Target:
         provider_id=claim.provider_id,
         pool="pool",
     )
+
+
+# The names of before, until every folder has the new ones.
+a_claim, a_node, a_pod, a_pool = disruption.a_claim, disruption.a_node, a_web_pod, a_new_pool
+NODE_CLASS, UNREGISTERED = EC2_CLASS, disruption.UNREGISTERED

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from dovetail.model import names
-from dovetail.model.nodes import Condition, Node, NodeClaim, NodeClassRef
+from dovetail.model.nodes import Condition, Node, NodeClaim
 from dovetail.model.places.placements import Placement
 from dovetail.model.pods import (
     Expression,
@@ -20,15 +20,16 @@ from dovetail.model.pods import (
     PodTerm,
     SpreadConstraint,
 )
-from dovetail.model.pools import Catalogue, ClaimTemplate, InstanceType, NodePool, Offering
+from dovetail.model.pools import Catalogue, ClaimTemplate, DisruptionPolicy, InstanceType, NodePool, Offering
 from dovetail.model.snapshot import Snapshot
 from dovetail.model.values.resources import parse_resources
 from dovetail.placement.place_pods import Index, place
 from dovetail.placement.settings import PlacementSettings
+from worlds import disruption
+from worlds.disruption import EC2_CLASS, OF_TEMPLATE
 
-CLASS = NodeClassRef(group="karpenter.k8s.aws", kind="EC2NodeClass", name="default")
+CLASS = EC2_CLASS
 READY = Condition(type="Ready", status="True")
-NOW = 1_700_000_000.0
 
 
 def one_of(key: str, *values: str) -> Expression:
@@ -61,16 +62,16 @@ def a_shape(labels: Mapping[str, str] | None = None, **fields: Any) -> PodShape:
     return PodShape(namespace="default", labels=dict(labels or {}), **fields)
 
 
-def a_pod(name: str, cpu: str = "1", shape: PodShape | None = None, **fields: Any) -> Pod:
-    """A pending pod."""
-    requests = {**parse_resources({"cpu": cpu, "memory": "1Gi"}), "pods": 1}
-    return Pod(name=name, uid=f"uid-{name}", shape=shape or a_shape(), requests=requests, unschedulable=True, **fields)
+def a_waiting_pod(name: str, cpu: str = "1", shape: PodShape | None = None, **fields: Any) -> Pod:
+    """A pending pod of nobody's."""
+    given: dict[str, Any] = {"uid": f"uid-{name}", "shape": shape or a_shape(), "created": 0.0, "owners": ()}
+    return disruption.a_pod(cpu=cpu, name=name, **{**given, **fields})
 
 
 def a_bound_pod(name: str, node: str, **fields: Any) -> Pod:
     """A running pod of a ReplicaSet."""
     owner = Owner(api_version="apps/v1", kind="ReplicaSet", name="r", uid="r", controller=True)
-    pod = a_pod(name, **fields)
+    pod = a_waiting_pod(name, **fields)
     return replace(pod, node_name=node, phase="Running", unschedulable=False, owners=(owner,))
 
 
@@ -103,14 +104,19 @@ def a_type(name: str, cpu: str, price: float, zones: Iterable[str] = ("z1", "z2"
 TYPES = (a_type("small", "2", 0.1), a_type("medium", "4", 0.2), a_type("large", "8", 0.4), a_type("huge", "16", 0.8))
 
 
-def a_pool(name: str = "default", **fields: Any) -> NodePool:
-    """A ready NodePool; fields of its template may be given by name."""
-    of_template = {k: fields.pop(k) for k in tuple(fields) if k in ClaimTemplate.__dataclass_fields__ and k != "labels"}
-    template = ClaimTemplate(node_class=CLASS, **of_template)
-    return NodePool(name=name, uid=f"uid-{name}", template=template, conditions=(READY,), **fields)
+def a_general_pool(name: str = "default", **fields: Any) -> NodePool:
+    """A ready NodePool of nodes of any kind; fields of its template may be given by name, `annotations` among them."""
+    of_template = {key: fields.pop(key) for key in tuple(fields) if key in {*OF_TEMPLATE, "annotations"}}
+    given: dict[str, Any] = {
+        "uid": f"uid-{name}",
+        "template": ClaimTemplate(node_class=CLASS, **of_template),
+        "disruption": DisruptionPolicy(),
+        "conditions": (READY,),
+    }
+    return disruption.a_pool(name, **{**given, **fields})
 
 
-def a_node(name: str, zone: str = "z1", cpu: str = "4", **fields: Any) -> tuple[Node, NodeClaim]:
+def a_joined_pair(name: str, zone: str = "z1", cpu: str = "4", **fields: Any) -> tuple[Node, NodeClaim]:
     """An initialised node of the pool, with its claim."""
     labels = {
         names.NODE_POOL: "default",
@@ -122,17 +128,17 @@ def a_node(name: str, zone: str = "z1", cpu: str = "4", **fields: Any) -> tuple[
         **fields.pop("labels", {}),
     }
     room = parse_resources({"cpu": cpu, "memory": "32Gi", "pods": "110"})
-    node = Node(name=name, provider_id=f"p://{name}", labels=labels, capacity=room, allocatable=room, **fields)
-    claim = NodeClaim(
-        name=f"claim-{name}",
-        labels=labels,
-        node_class=CLASS,
-        requests={},
-        provider_id=f"p://{name}",
-        capacity=room,
-        allocatable=room,
-    )
-    return node, claim
+    both: dict[str, Any] = {
+        "uid": "",
+        "resource_version": "",
+        "provider_id": f"p://{name}",
+        "labels": labels,
+        "capacity": room,
+        "allocatable": room,
+    }
+    node = disruption.a_node(name, **{**both, "taints": (), "conditions": (), **fields})
+    bare: dict[str, Any] = {"generation": 0, "created": 0.0, "finalizers": (), "requests": {}}
+    return node, disruption.a_claim(f"claim-{name}", **both, **bare)
 
 
 def a_snapshot(
@@ -143,15 +149,13 @@ def a_snapshot(
     **fields: Any,
 ) -> Snapshot:
     """A cluster with one pool unless other ones are given."""
-    pairs, pool_list = list(nodes), [a_pool()] if pools is None else list(pools)
+    pairs, pool_list = list(nodes), [a_general_pool()] if pools is None else list(pools)
     all_pods = list(pods)
     assert all(not p.node_name or any(n.name == p.node_name for n, _ in pairs) for p in all_pods), "bound to no node"
-    return Snapshot(
-        now=NOW,
-        pods={pod.uid: pod for pod in all_pods},
-        nodes={node.name: node for node, _ in pairs},
-        claims={claim.name: claim for _, claim in pairs},
-        pools={pool.name: pool for pool in pool_list},
+    return disruption.a_cluster(
+        *all_pods,
+        *(each for pair in pairs for each in pair),
+        *pool_list,
         catalogues={pool.name: Catalogue(types=types) for pool in pool_list},
         **fields,
     )
@@ -170,3 +174,7 @@ def groups(placement: Placement) -> list[list[str]]:
 def an_index(snapshot: Snapshot, settings: PlacementSettings | None = None) -> Index:
     """The compiled snapshot."""
     return Index(snapshot, settings or PlacementSettings())
+
+
+# The names of before, until every folder has the new ones.
+a_pod, a_pool, a_node, NOW = a_waiting_pod, a_general_pool, a_joined_pair, disruption.NOW

@@ -3,12 +3,13 @@
 from typing import Any
 
 from dovetail.model.names import PLAN, TERMINATION_FINALIZER
-from dovetail.model.nodes import NodeClassRef
 from dovetail.model.pods import Expression
 from dovetail.model.values.json import Json
 from dovetail.ports.objects import NewClaim
+from worlds.disruption import EC2_CLASS
+from worlds.manifests import node_manifest, pod_manifest, pool_manifest
 
-NODE_CLASS = NodeClassRef(group="karpenter.k8s.aws", kind="EC2NodeClass", name="default")
+NODE_CLASS = EC2_CLASS
 
 
 def a_new_claim(name: str, plan: str = "plan/0", **changes: Any) -> NewClaim:
@@ -24,32 +25,28 @@ def a_new_claim(name: str, plan: str = "plan/0", **changes: Any) -> NewClaim:
     return NewClaim(name=name, **{**fields, **changes})
 
 
-def a_node(name: str, provider_id: str = "", **spec: Any) -> Json:
-    return {
-        "apiVersion": "v1",
-        "kind": "Node",
-        "metadata": {"name": name, "labels": {"kubernetes.io/hostname": name}},
-        "spec": {**({"providerID": provider_id} if provider_id else {}), **spec},
-        "status": {"capacity": {"cpu": "2", "pods": "10"}, "allocatable": {"cpu": "2", "pods": "10"}},
-    }
+def a_least_node(name: str, provider_id: str = "") -> Json:
+    """Of which nobody has said whether it is ready."""
+    amounts = {"cpu": "2", "pods": "10"}
+    spec = {"providerID": provider_id} if provider_id else {}
+    return {**node_manifest(name), "spec": spec, "status": {"capacity": amounts, "allocatable": amounts}}
 
 
-def a_pod(name: str, node: str = "", labels: dict[str, str] | None = None, grace: int = 30) -> Json:
+def a_least_pod(name: str, node: str = "", labels: dict[str, str] | None = None, grace: int = 30) -> Json:
     """Bound pods stay where they are put: nothing plays the kubelet of these nodes."""
-    spec: Json = {
-        "containers": [{"name": "c", "image": "none", "resources": {"requests": {"cpu": "100m"}}}],
-        "terminationGracePeriodSeconds": grace,
-        "tolerations": [{"operator": "Exists"}],
-    }
-    if node:
-        spec["nodeName"] = node
-    meta = {"name": name, "namespace": "default", "labels": labels or {"app": name}}
-    return {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": spec}
+    return pod_manifest(
+        name,
+        labels or {"app": name},
+        containers=[{"name": "c", "image": "none", "resources": {"requests": {"cpu": "100m"}}}],
+        terminationGracePeriodSeconds=grace,
+        tolerations=[{"operator": "Exists"}],
+        **({"nodeName": node} if node else {}),
+    )
 
 
 def a_running_pod(name: str, node: str, labels: dict[str, str] | None = None) -> Json:
     ready = {"type": "Ready", "status": "True", "lastTransitionTime": "2026-01-01T00:00:00Z"}
-    return {**a_pod(name, node, labels), "status": {"phase": "Running", "conditions": [ready]}}
+    return {**a_least_pod(name, node, labels), "status": {"phase": "Running", "conditions": [ready]}}
 
 
 def a_budget(name: str, app: str, **spec: Any) -> Json:
@@ -63,7 +60,9 @@ def a_budget(name: str, app: str, **spec: Any) -> Json:
     }
 
 
-def a_pool(name: str, **template: Any) -> Json:
-    reference = {"group": NODE_CLASS.group, "kind": NODE_CLASS.kind, "name": NODE_CLASS.name}
-    spec = {"template": {"spec": {"nodeClassRef": reference, "requirements": [], **template}}}
-    return {"apiVersion": "karpenter.sh/v1", "kind": "NodePool", "metadata": {"name": name}, "spec": spec}
+def a_least_pool(name: str, **template: Any) -> Json:
+    return pool_manifest(name, NODE_CLASS, template)
+
+
+# The names of before, until every folder has the new ones.
+a_node, a_pod, a_pool = a_least_node, a_least_pod, a_least_pool

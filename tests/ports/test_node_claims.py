@@ -10,7 +10,7 @@ from dovetail.model.pods import Expression, Owner
 from dovetail.model.scheduling.taints import Taint
 from dovetail.ports.failures import Conflict, Refused, Taken
 from dovetail.ports.objects import ClaimStatus, MetadataChange
-from tests.ports.objects import NODE_CLASS, a_new_claim, a_pool
+from tests.ports.objects import NODE_CLASS, a_least_pool, a_new_claim
 from tests.ports.worlds.contract import World, eventually, unique
 
 TAINT = Taint(key="example.com/team", effect="NoSchedule", value="red")
@@ -18,7 +18,7 @@ TAINT = Taint(key="example.com/team", effect="NoSchedule", value="red")
 
 class TestCreating:
     async def test_a_claim_stands_as_it_was_asked_for_with_its_finalizer_from_the_start(self, world: World) -> None:
-        pool = await world.apply(a_pool(unique("pool")))
+        pool = await world.apply(a_least_pool(unique("pool")))
         owner = Owner(
             api_version="karpenter.sh/v1", kind="NodePool", name=pool["metadata"]["name"], uid=pool["metadata"]["uid"]
         )
@@ -121,7 +121,7 @@ class TestChangingMetadata:
         assert await world.claims.read(first.name) == second
 
     async def test_an_owner_is_added_once_and_takes_nothing_from_the_others(self, world: World) -> None:
-        pools = [await world.apply(a_pool(unique("pool"))) for _ in range(2)]
+        pools = [await world.apply(a_least_pool(unique("pool"))) for _ in range(2)]
         owners = [
             Owner(api_version="karpenter.sh/v1", kind="NodePool", name=p["metadata"]["name"], uid=p["metadata"]["uid"])
             for p in pools

@@ -5,14 +5,14 @@ import pytest
 from dovetail.model.nodes import Condition
 from dovetail.ports.failures import Conflict
 from dovetail.ports.objects import MetadataChange, PoolStatus
-from tests.ports.objects import NODE_CLASS, a_pool
+from tests.ports.objects import NODE_CLASS, a_least_pool
 from tests.ports.worlds.contract import World, eventually, unique
 
 
 class TestNodePools:
     async def test_a_pool_is_read_as_it_was_written(self, world: World) -> None:
         name = unique("pool")
-        await world.apply(a_pool(name, expireAfter="Never"))
+        await world.apply(a_least_pool(name, expireAfter="Never"))
 
         pool = await world.pools.read(name)
 
@@ -25,7 +25,7 @@ class TestNodePools:
 
     async def test_the_hash_is_kept_in_an_annotation(self, world: World) -> None:
         name = unique("pool")
-        await world.apply(a_pool(name))
+        await world.apply(a_least_pool(name))
         pool = await world.pools.read(name)
         assert pool is not None
 
@@ -36,7 +36,7 @@ class TestNodePools:
 
     async def test_status_fields_that_are_not_given_stay_and_a_resource_no_longer_used_goes(self, world: World) -> None:
         name = unique("pool")
-        await world.apply(a_pool(name))
+        await world.apply(a_least_pool(name))
         pool = await world.pools.read(name)
         assert pool is not None
         ready = Condition(
@@ -55,7 +55,7 @@ class TestNodePools:
 
     async def test_a_change_decided_on_an_old_version_is_a_conflict(self, world: World) -> None:
         name = unique("pool")
-        await world.apply(a_pool(name))
+        await world.apply(a_least_pool(name))
         pool = await world.pools.read(name)
         assert pool is not None
         await world.pools.patch(pool, MetadataChange(annotations={"a": "1"}))
@@ -65,7 +65,7 @@ class TestNodePools:
 
     async def test_a_pool_that_is_gone_is_none(self, world: World) -> None:
         name = unique("pool")
-        await world.apply(a_pool(name))
+        await world.apply(a_least_pool(name))
         pool = await world.pools.read(name)
         assert pool is not None
         await world.delete("NodePool", name)

@@ -9,7 +9,7 @@ from dovetail.model.pods import Owner
 from dovetail.model.scheduling.taints import Taint
 from dovetail.ports.failures import Conflict
 from dovetail.ports.objects import MetadataChange
-from tests.ports.objects import a_node
+from tests.ports.objects import a_least_node
 from tests.ports.worlds.contract import World, eventually, unique
 
 DISRUPTED = Taint(key="karpenter.sh/disrupted", effect="NoSchedule")
@@ -18,7 +18,7 @@ DEDICATED = {"key": "example.com/dedicated", "effect": "NoSchedule", "value": "r
 
 
 async def made(world: World, provider_id: str = "") -> Node:
-    body = await world.apply(a_node(unique("node"), provider_id))
+    body = await world.apply(a_least_node(unique("node"), provider_id))
     node = await world.nodes.read(body["metadata"]["name"])
     assert node is not None
     return node
@@ -94,7 +94,7 @@ class TestChanging:
         assert DISRUPTED not in result.taints
 
     async def test_taints_that_are_not_given_stay(self, world: World) -> None:
-        body = a_node(unique("node"))
+        body = a_least_node(unique("node"))
         body["spec"]["taints"] = [DEDICATED]
         await world.apply(body)
 
@@ -103,7 +103,7 @@ class TestChanging:
         assert Taint(**DEDICATED) in result.taints
 
     async def test_a_taint_keeps_the_time_since_which_it_evicts(self, world: World) -> None:
-        body = a_node(unique("node"))
+        body = a_least_node(unique("node"))
         timed = {"key": "example.com/out", "effect": "NoExecute", "timeAdded": "2026-01-02T03:04:05Z"}
         body["spec"]["taints"] = [timed]
         await world.apply(body)

@@ -1,13 +1,13 @@
 """The contract of Notices (EVT-0)."""
 
 from dovetail.notices.notice import Notice
-from tests.ports.objects import a_node, a_pod
+from tests.ports.objects import a_least_node, a_least_pod
 from tests.ports.worlds.contract import World, unique
 
 
 class TestNotices:
     async def test_a_notice_is_an_event_about_its_object(self, world: World) -> None:
-        node = await world.apply(a_node(unique("node")))
+        node = await world.apply(a_least_node(unique("node")))
         name, uid = node["metadata"]["name"], node["metadata"]["uid"]
 
         await world.notices.publish(
@@ -21,7 +21,7 @@ class TestNotices:
         assert (event["involvedObject"]["uid"], event["source"]["component"]) == (uid, "karpenter")
 
     async def test_the_event_about_a_pod_stands_in_its_namespace(self, world: World) -> None:
-        pod = await world.apply(a_pod(unique("pod"), "nowhere"))
+        pod = await world.apply(a_least_pod(unique("pod"), "nowhere"))
         name = pod["metadata"]["name"]
 
         await world.notices.publish(

@@ -4,7 +4,7 @@ import dataclasses
 
 from dovetail.model.pods import Pod
 from dovetail.ports.objects import Eviction
-from tests.ports.objects import a_budget, a_node, a_pod, a_running_pod
+from tests.ports.objects import a_budget, a_least_node, a_least_pod, a_running_pod
 from tests.ports.worlds.contract import World, eventually, unique
 
 ANOTHER_UID = "00000000-0000-0000-0000-000000000000"
@@ -13,8 +13,8 @@ ANOTHER_UID = "00000000-0000-0000-0000-000000000000"
 async def bound(world: World, app: str = "", running: bool = True) -> Pod:
     """A pod on a node of its own, as the port sees it."""
     node, name = unique("node"), unique("pod")
-    await world.apply(a_node(node))
-    make = a_running_pod if running else a_pod
+    await world.apply(a_least_node(node))
+    make = a_running_pod if running else a_least_pod
     await world.apply(make(name, node, {"app": app or name}))
     (pod,) = await world.pods.list_on(node)
     return pod

@@ -24,7 +24,7 @@ from dovetail.ports.failures import Forbidden, NotSeenYet, Permanent, Unreachabl
 from dovetail.ports.objects import ClaimStatus, MetadataChange
 from testbed.plane import ApiClient, AuditLog, ControlPlane, PlaneState
 from testbed.up import POLICY_PATHS
-from tests.ports.objects import a_new_claim, a_node, a_running_pod
+from tests.ports.objects import a_least_node, a_new_claim, a_running_pod
 from tests.ports.worlds.contract import eventually, unique
 
 pytestmark = pytest.mark.cluster
@@ -152,7 +152,7 @@ class TestPolicies:
         path = f"/api/v1/nodes/{name}"
         paths = [POLICY_PATHS[f"ValidatingAdmissionPolicy{kind}"] for kind in ("", "Binding")]
         async with ApiClient(plane_state.kubeconfig) as admin, connected(plane_state.kubeconfig) as adapter:
-            found = await admin.post("/api/v1/nodes", a_node(name))
+            found = await admin.post("/api/v1/nodes", a_least_node(name))
             for kind, body in zip(paths, refusing_labels(name), strict=True):
                 assert (await admin.post(kind, body)).status == 201
             change = NodeChange(labels={"tenant": "a"}, annotations={})
@@ -197,9 +197,9 @@ class TestCost:
         async with connected(plane_state.kubeconfig, calls) as adapter:
             await adapter.ready()
             async with ApiClient(plane_state.kubeconfig) as admin:
-                node = (await admin.post("/api/v1/nodes", a_node(unique("node"), "aws:///a/i-cost"))).body["metadata"][
-                    "name"
-                ]
+                node = (await admin.post("/api/v1/nodes", a_least_node(unique("node"), "aws:///a/i-cost"))).body[
+                    "metadata"
+                ]["name"]
                 pod_body = a_running_pod(unique("pod"), node)
                 await admin.post("/api/v1/namespaces/default/pods", pod_body)
             await eventually(lambda: adapter.lookups.nodes_of("aws:///a/i-cost"))

@@ -19,7 +19,7 @@ from dovetail.background.supervised import task_troubles
 from dovetail.model.nodes import NodeClassRef
 from dovetail.model.values.backoff import Backoff
 from tests.adapters.aws.conftest import Stage
-from worlds.aws import a_claim
+from worlds.aws import a_claim_of_ec2
 
 
 class Odd:
@@ -103,7 +103,7 @@ async def test_a_claim_that_fails_unexpectedly_holds_up_no_class(stage: Stage, m
         raise KeyError("Tags")
 
     monkeypatch.setattr(Tagging, "_tag", odd)
-    stage.claims.append(a_claim(provider_id="aws:///us-west-2a/i-0a000000", node_name="n"))
+    stage.claims.append(a_claim_of_ec2(provider_id="aws:///us-west-2a/i-0a000000", node_name="n"))
     stage.classes.apply()
 
     again = await stage.upkeep.keep()
@@ -115,7 +115,7 @@ async def test_a_claim_that_fails_unexpectedly_holds_up_no_class(stage: Stage, m
 async def test_claims_of_another_provider_are_left_alone(stage: Stage) -> None:
     """Their instances are no instances of EC2."""
     other = NodeClassRef(group="karpenter.other.example", kind="OtherNodeClass", name="default")
-    stage.claims.append(a_claim(node_class=other, provider_id="other:///zone/vm-1", node_name="n"))
+    stage.claims.append(a_claim_of_ec2(node_class=other, provider_id="other:///zone/vm-1", node_name="n"))
 
     await stage.upkeep.keep()
 

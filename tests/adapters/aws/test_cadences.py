@@ -40,9 +40,9 @@ from dovetail.model.nodes import Condition, NodeClaim
 from dovetail.model.values.json import Json
 from dovetail.ports.failures import Unreachable
 from tests.adapters.aws.scripted import REGION, ZONES, Answer, ScriptedCalls, price_answers, region_answers
-from tests.placement.builders import a_node
+from tests.placement.builders import a_joined_pair
 from tests.simulated_loop import for_seconds, now, played
-from worlds.aws import CLUSTER, ClassStore, Notices, a_claim
+from worlds.aws import CLUSTER, ClassStore, Notices, a_claim_of_ec2
 
 MINUTE, HOUR = 60.0, 3600.0
 DAY = 24 * HOUR
@@ -202,7 +202,7 @@ def test_the_adapter_refreshes_types_prices_and_shifted_zones_at_upstreams_pace(
 def test_the_upkeep_of_a_class_asks_aws_at_upstreams_pace() -> None:
     """AWS-169: but for what a launch would be allowed, which upstream looks at every ten minutes, and asks EC2 about
     every thirty."""
-    reserved = a_claim(
+    reserved = a_claim_of_ec2(
         provider_id="aws:///us-west-2a/i-1",
         labels={core.CAPACITY_TYPE: core.CAPACITY_RESERVED, names.RESERVATION_ID: "cr-1"},
     )
@@ -538,7 +538,7 @@ async def a_profile_that_was_just_made(calls: ScriptedCalls) -> Holds:
 
 
 async def memory_that_a_node_has_shown(_: ScriptedCalls) -> Holds:
-    node, claim = a_node("n")
+    node, claim = a_joined_pair("n")
     labels, registered = {core.INSTANCE_TYPE: "m5.large"}, Condition(type=core.REGISTERED_CONDITION, status="True")
     shown = [(replace(claim, labels=labels, image_id="ami-1", conditions=(registered,)), node)]
     found, raw = ObservedMemory(lambda: tuple(shown), now), ClassStore().apply()

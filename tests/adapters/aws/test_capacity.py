@@ -13,7 +13,7 @@ from dovetail.adapters.aws.settings import AwsSettings
 from dovetail.model.nodes import Condition, Node, NodeClaim
 from dovetail.model.values.resources import NANO
 from testbed.cloud.state.catalogue import read_types
-from worlds.aws import a_claim, class_spec
+from worlds.aws import a_claim_of_ec2, class_spec
 
 MIB = 2**20
 TABLE = {
@@ -224,7 +224,8 @@ class Cluster:
     def shows(self, mib: int, image: str = "ami-1", *, registered: bool = True) -> None:
         condition = Condition(type="Registered", status="True" if registered else "Unknown")
         claim = replace(
-            a_claim(image_id=image, conditions=(condition,)), labels={"node.kubernetes.io/instance-type": "m5.large"}
+            a_claim_of_ec2(image_id=image, conditions=(condition,)),
+            labels={"node.kubernetes.io/instance-type": "m5.large"},
         )
         self.standing = [(claim, Node(name="n", labels={}, capacity={"memory": mib * MIB}, allocatable={}))]
         self.now += 10.0

@@ -11,12 +11,12 @@ from dovetail.adapters.aws.node_class.node_class import NodeClass, read_class
 from dovetail.adapters.aws.upkeep.progress import progress_of
 from dovetail.model.values.json import Json
 from tests.adapters.aws.conftest import Stage
-from worlds.aws import REFERENCE, ClassStore, a_claim
+from worlds.aws import REFERENCE, ClassStore, a_claim_of_ec2
 
 KIND = "NodesUpToDate"
-UP = a_claim(name="up", provider_id="aws:///z/i-1")
-OLD = a_claim(name="old", provider_id="aws:///z/i-2")
-STARTING = a_claim(name="starting")
+UP = a_claim_of_ec2(name="up", provider_id="aws:///z/i-1")
+OLD = a_claim_of_ec2(name="old", provider_id="aws:///z/i-2")
+STARTING = a_claim_of_ec2(name="starting")
 
 
 def a_class() -> NodeClass:
@@ -84,7 +84,7 @@ async def test_a_change_of_a_class_is_said_with_its_generation_once_its_claims_a
     await stage.upkeep.keep()
     assert version() == rest
 
-    claim = a_claim()
+    claim = a_claim_of_ec2()
     instance = await stage.launched(claim)
     stage.claims.append(
         replace(
@@ -115,7 +115,7 @@ async def test_nothing_is_said_of_a_change_whose_security_groups_are_not_known(
 ) -> None:
     """Neither while EC2 does not say them nor where it knows none: each claim would count as unchanged."""
     await stage.with_class()
-    claim = a_claim()
+    claim = a_claim_of_ec2()
     instance = await stage.launched(claim)
     labels = {**claim.labels, **instance.labels}
     stage.claims.append(

@@ -7,7 +7,7 @@ from dovetail.adapters.aws.resources.instance_profiles import Profiles
 from dovetail.adapters.aws.upkeep.clean_up import CleanUp
 from dovetail.ports.cloud import LaunchRefused
 from tests.adapters.aws.conftest import Stage
-from worlds.aws import a_claim
+from worlds.aws import a_claim_of_ec2
 
 HOUR = 3600.0
 
@@ -37,7 +37,7 @@ async def test_a_template_is_deleted_after_an_hour_without_a_launch_and_not_befo
     """AWS-85, decision 18: equal launches of an hour cost one template, and those of labels that never come again do
     not fill the account's quota of five thousand."""
     await stage.with_class()
-    await stage.launched(a_claim())
+    await stage.launched(a_claim_of_ec2())
     later = Later(stage)
     clean_up, deleted = clean_up_of(stage, later), []
     for hours in (0.6, 0.9, 1.2):
@@ -53,7 +53,7 @@ async def test_a_template_is_deleted_after_an_hour_without_a_launch_and_not_befo
 async def test_where_the_account_may_have_no_more_templates_idle_ones_make_room_at_once(stage: Stage) -> None:
     """AWS-85: the quota is that of all programs of the account, and no launch would succeed before the next round."""
     await stage.with_class()
-    await stage.launched(a_claim())
+    await stage.launched(a_claim_of_ec2())
     later = Later(stage)
     clean_up = clean_up_of(stage, later)
     later.hours = 0.2
@@ -62,12 +62,12 @@ async def test_where_the_account_may_have_no_more_templates_idle_ones_make_room_
     stage.patch(mostTemplates=len(stage.calls("CreateLaunchTemplate")))
     labels = {"karpenter.sh/nodepool": "default", "team.example/job": "job-1"}
 
-    refused = await stage.launch(a_claim(name="job-1", labels=labels))
+    refused = await stage.launch(a_claim_of_ec2(name="job-1", labels=labels))
     await clean_up.round(in_use(stage))
 
     assert isinstance(refused, LaunchRefused)
     assert (before, len(stage.calls("DeleteLaunchTemplate")) > 0) == (0, True)
-    await stage.launched(a_claim(name="job-1", labels=labels))
+    await stage.launched(a_claim_of_ec2(name="job-1", labels=labels))
 
 
 async def test_a_round_deletes_a_hundred_templates_at_most_and_goes_on_a_minute_later(
@@ -76,8 +76,10 @@ async def test_a_round_deletes_a_hundred_templates_at_most_and_goes_on_a_minute_
     """AWS-85: classes are not kept meanwhile, and EC2 takes five of these calls a second."""
     monkeypatch.setattr("dovetail.adapters.aws.upkeep.clean_up._MOST", 1)
     await stage.with_class()
-    await stage.launched(a_claim())
-    await stage.launched(a_claim(name="job-1", labels={"karpenter.sh/nodepool": "default", "team.example/job": "1"}))
+    await stage.launched(a_claim_of_ec2())
+    await stage.launched(
+        a_claim_of_ec2(name="job-1", labels={"karpenter.sh/nodepool": "default", "team.example/job": "1"})
+    )
     made = len(stage.calls("CreateLaunchTemplate"))
     later, deleted = Later(stage), []
     clean_up = clean_up_of(stage, later)
@@ -99,7 +101,7 @@ async def test_where_profiles_may_not_be_deleted_idle_templates_are_all_the_same
 ) -> None:
     """AWS-85, AWS-111: an account that may have no more templates launches nothing."""
     await stage.with_class()
-    await stage.launched(a_claim())
+    await stage.launched(a_claim_of_ec2())
     made = len(stage.calls("CreateLaunchTemplate"))
     later = Later(stage)
     clean_up = clean_up_of(stage, later)
@@ -118,7 +120,7 @@ async def test_a_template_that_may_not_be_deleted_holds_up_no_other_and_is_tried
     """AWS-85: that the account may have no more of them is forgotten only once one is gone."""
     monkeypatch.setattr("dovetail.adapters.aws.upkeep.clean_up._MOST", 1)
     await stage.with_class()
-    await stage.launched(a_claim())
+    await stage.launched(a_claim_of_ec2())
     made = len(stage.calls("CreateLaunchTemplate"))
     later, deleted = Later(stage), []
     clean_up = clean_up_of(stage, later)
@@ -136,7 +138,7 @@ async def test_a_template_that_may_not_be_deleted_holds_up_no_other_and_is_tried
 async def test_a_deleted_class_stays_while_something_of_it_may_not_be_deleted_and_the_rest_goes(stage: Stage) -> None:
     """AWS-46."""
     await stage.with_class()
-    await stage.launched(a_claim())
+    await stage.launched(a_claim_of_ec2())
     made = len(stage.calls("CreateLaunchTemplate"))
     stage.patch(
         fail=[
@@ -160,7 +162,7 @@ async def test_while_a_class_cannot_be_read_profiles_stay_and_idle_templates_go(
 ) -> None:
     """AWS-85, AWS-111: what an unreadable class uses is unknown; of templates it does not matter."""
     await stage.with_class()
-    await stage.launched(a_claim())
+    await stage.launched(a_claim_of_ec2())
     made = len(stage.calls("CreateLaunchTemplate"))
     later = Later(stage)
     monkeypatch.setattr(stage.upkeep._parts.clean_up, "_clock", later)

@@ -7,7 +7,7 @@ from dovetail.adapters.aws.cluster import Cluster, ServerNow
 from dovetail.adapters.aws.settings import AwsSettings, ClusterFacts
 from dovetail.ports.failures import Unreachable
 from tests.adapters.aws.conftest import Stage
-from worlds.aws import CLUSTER, a_claim, settings_for
+from worlds.aws import CLUSTER, a_claim_of_ec2, settings_for
 
 
 class Server:
@@ -109,10 +109,10 @@ async def test_new_nodes_know_the_api_server_by_the_certificates_of_this_moment(
     given = Surroundings(node_classes=stage.classes.raw, cluster=CLUSTER, calls=stage.adapter.calls, server=server)
     stage.adapter = AwsAdapter.open(settings_for(stage.server), given)
     await stage.with_class()
-    before = await stage.launched(a_claim())
+    before = await stage.launched(a_claim_of_ec2())
     authority = "cmVuZXdlZA=="
 
-    after = await stage.launched(a_claim(name="later"))
+    after = await stage.launched(a_claim_of_ec2(name="later"))
 
     made = stage.calls("CreateLaunchTemplate")[-1]["input"]["LaunchTemplateData"]["UserData"]
     assert f"certificateAuthority: {authority}" in made and CLUSTER.ca_bundle not in made

@@ -17,7 +17,7 @@ from dovetail.ports.failures import Refused
 from testbed.cloud.server import CloudServer
 from tests.adapters.aws.conftest import Stage
 from tests.adapters.aws.test_tagging import Claims
-from worlds.aws import a_claim, open_adapter
+from worlds.aws import a_claim_of_ec2, open_adapter
 
 UID = "0b5c8a4e-ours"
 TAG = "dovetail.sh/cluster-uid"
@@ -40,7 +40,7 @@ def tags_of(fleet: dict[str, object], kind: str) -> dict[str, str]:
 async def adopted(stage: Stage) -> NodeClaim:
     """A claim whose instance was launched without the tag."""
     await stage.with_class()
-    claim = a_claim(name="default-a")
+    claim = a_claim_of_ec2(name="default-a")
     instance = await stage.launched(claim)
     return replace(claim, provider_id=instance.provider_id, node_name="node-a")
 
@@ -51,7 +51,7 @@ def tagging(stage: Stage, claims: Claims) -> ClusterTag:
 
 async def test_a_launch_tags_instance_volume_and_fleet_and_its_template_keeps_its_name(ours: Stage) -> None:
     await ours.with_class()
-    claim = a_claim(name="default-a")
+    claim = a_claim_of_ec2(name="default-a")
     without = open_adapter(ours.server, ours.classes, ours.adapter.calls)
     before = await without.cloud.prepare(claim)
 
@@ -71,7 +71,7 @@ async def test_a_launch_tags_instance_volume_and_fleet_and_its_template_keeps_it
 async def test_a_launch_that_was_frozen_without_the_tag_is_repeated_without_it(stage: Stage, ours: Stage) -> None:
     """An upgrade between a call and its retry: EC2 would refuse the token with one tag more."""
     await stage.with_class()
-    claim = a_claim(name="default-a")
+    claim = a_claim_of_ec2(name="default-a")
     prepared = await stage.adapter.cloud.prepare(claim)
     assert isinstance(prepared, Prepared)
 
@@ -97,7 +97,7 @@ async def test_an_adopted_instance_gets_the_tag_once(stage: Stage, ours: Stage) 
 
 async def test_what_was_launched_with_the_tag_is_not_asked_for(ours: Stage) -> None:
     await ours.with_class()
-    claim, claims = a_claim(name="default-a"), Claims()
+    claim, claims = a_claim_of_ec2(name="default-a"), Claims()
     prepared = await ours.adapter.cloud.prepare(claim)
     assert isinstance(prepared, Prepared)
     launched = {"dovetail.sh/launch-request": prepared.request}

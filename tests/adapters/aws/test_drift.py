@@ -8,13 +8,13 @@ from dovetail.adapters.aws.settings import ClusterFacts
 from dovetail.model.nodes import NodeClaim
 from testbed.cloud.server import CloudServer
 from tests.adapters.aws.conftest import Stage
-from worlds.aws import ClassStore, a_claim, open_adapter
+from worlds.aws import ClassStore, a_claim_of_ec2, open_adapter
 
 
 async def launched(stage: Stage) -> NodeClaim:
     """A claim as it stands after its launch."""
     await stage.with_class()
-    claim = a_claim()
+    claim = a_claim_of_ec2()
     instance = await stage.launched(claim)
     return replace(
         claim,

@@ -27,7 +27,7 @@ from dovetail.messages.subjects import ClaimRef, Departure
 from dovetail.model.values.json import Json
 from dovetail.ports.failures import Failure
 from testbed.cloud.server import CloudServer
-from worlds.aws import CLUSTER, ClassStore, Notices, a_claim, open_adapter, settings_for
+from worlds.aws import CLUSTER, ClassStore, Notices, a_claim_of_ec2, open_adapter, settings_for
 from worlds.fakes import FakeCatalogues, FakeClaims, FakeLookups, FakeNodes, World, departure_ports
 
 pytestmark = pytest.mark.slow  # forty seconds of faults
@@ -103,7 +103,7 @@ class Life:
         since = self.server.control("GET", "ledger")["last"]
         self.classes.apply()
         await self._keep(lambda: self.classes.condition("Ready")[0] == "True")
-        claim = replace(a_claim(), created=self.world.clock, resource_version="1")
+        claim = replace(a_claim_of_ec2(), created=self.world.clock, resource_version="1")
         self.world.put(claim)
         outcome = await self._launch(ClaimRef(name=claim.name, uid=claim.uid, pool="default"))
         if outcome.kind == "launched":

@@ -21,7 +21,7 @@ from dovetail.ports.failures import Postponed
 from dovetail.ports.objects import MetadataChange
 from testbed.cloud.settings import ACCOUNT
 from tests.adapters.aws.conftest import Stage
-from worlds.aws import a_claim
+from worlds.aws import a_claim_of_ec2
 
 Fate = Literal["deleted", "EC2 is asked, and says no", "nothing to do", "foreign", "unreadable"]
 
@@ -158,9 +158,9 @@ async def test_a_message_with_one_forged_field_deletes_nothing_that_runs(
 ) -> None:
     """AWS-189, AWS-191: and the field that nobody can check, the time, makes it neither better nor worse."""
     await stage.with_class()
-    instance = await stage.launched(a_claim())
+    instance = await stage.launched(a_claim_of_ec2())
     claim = replace(
-        a_claim(),
+        a_claim_of_ec2(),
         provider_id=instance.provider_id,
         labels={names.CAPACITY_TYPE: TAKEN_BACK.get(kind, names.CAPACITY_ON_DEMAND)},
     )
@@ -184,8 +184,8 @@ async def test_capacity_is_taken_back_from_instances_of_that_kind_alone(
 ) -> None:
     """AWS-191: what the message cannot say of itself stands on the claim."""
     await stage.with_class()
-    instance = await stage.launched(a_claim())
-    claim = replace(a_claim(), provider_id=instance.provider_id, labels={names.CAPACITY_TYPE: lifecycle})
+    instance = await stage.launched(a_claim_of_ec2())
+    claim = replace(a_claim_of_ec2(), provider_id=instance.provider_id, labels={names.CAPACITY_TYPE: lifecycle})
     body = genuine(kind, instance.provider_id.rpartition("/")[2])
 
     fate = await fate_of(stage, WarningQueue(aws_calls, "dovetail", clock=time.time), claim, body)

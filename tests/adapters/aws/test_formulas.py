@@ -11,7 +11,7 @@ from dovetail.adapters.aws.kubelet.formulas import FormulaInputs, read_formula, 
 from dovetail.model.expressions.values import ExpressionError
 from testbed.cloud.server import CloudServer
 from tests.adapters.aws.conftest import Stage
-from worlds.aws import ClassStore, a_claim, amd64, on_demand, one_of, open_adapter
+from worlds.aws import ClassStore, a_claim_of_ec2, amd64, on_demand, one_of, open_adapter
 
 M5_XLARGE = FormulaInputs(instance_type="m5.xlarge", vcpus=4, memory_mib=16384, default_enis=4, ips_per_eni=15, pods=58)
 FACTS = M5_XLARGE.variables(58)
@@ -113,7 +113,7 @@ async def test_nodes_get_the_numbers_of_their_own_type(gated: Stage) -> None:
     await gated.with_class(kubelet={"maxPods": "vcpus * 10", "kubeReserved": {"memory": "memory_mib / 32"}})
     types = one_of("node.kubernetes.io/instance-type", "m5.large", "m5.xlarge")
 
-    instance = await gated.launched(a_claim(types, on_demand(), amd64()))
+    instance = await gated.launched(a_claim_of_ec2(types, on_demand(), amd64()))
 
     (fleet,) = gated.calls("CreateFleet")[-1:]
     assert len(fleet["input"]["LaunchTemplateConfigs"]) == 2

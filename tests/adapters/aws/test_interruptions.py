@@ -36,7 +36,7 @@ from testbed.cloud.server import CloudServer
 from testbed.cloud.settings import ACCOUNT
 from tests.activities.test_step_health import as_a_worker_runs
 from tests.adapters.aws.conftest import Stage
-from worlds.aws import ClassStore, a_claim, any_kind, one_of, open_adapter
+from worlds.aws import ClassStore, a_claim_of_ec2, any_kind, one_of, open_adapter
 
 SPOT_WARNING = "EC2 Spot Instance Interruption Warning"
 FIRST, SECOND = "i-0a000000", "i-0b000000"
@@ -380,7 +380,7 @@ async def test_ids_that_ec2_does_not_know_do_not_hide_what_it_knows(words: str) 
 async def test_an_answer_that_lacks_an_instance_does_not_say_that_it_is_gone(stage: Stage) -> None:
     """AWS-191: EC2 refuses an id that it does not know; while a zone is in trouble its answers lack some that run."""
     await stage.with_class()
-    identity = (await stage.launched(a_claim())).provider_id.rpartition("/")[2]
+    identity = (await stage.launched(a_claim_of_ec2())).provider_id.rpartition("/")[2]
     stage.patch(fail=[{"op": "DescribeInstanceStatus", "when": "after", "answer": "half"}])
     warned: list[Warned] = [(identity, "instance_terminated"), (identity, "instance_status")]
 
@@ -406,7 +406,7 @@ class Statuses:
 async def test_ec2_is_asked_whether_an_instance_that_is_said_to_have_ended_has(stage: Stage) -> None:
     """AWS-191."""
     await stage.with_class()
-    identity = (await stage.launched(a_claim())).provider_id.rpartition("/")[2]
+    identity = (await stage.launched(a_claim_of_ec2())).provider_id.rpartition("/")[2]
     warned: list[Warned] = [(identity, "instance_terminated"), (SECOND, "instance_terminated")]
 
     before = await stage.adapter.interruptions.borne_out(warned)
@@ -539,13 +539,13 @@ async def test_a_spot_warning_keeps_its_pool_out_of_the_next_launch(stage: Stage
     """AWS-133: before the next plan, in this process and in the others."""
     await stage.with_class()
     interruptions = stage.adapter.interruptions
-    claim = a_claim(one_of("node.kubernetes.io/instance-type", "m5.large"), any_kind())
+    claim = a_claim_of_ec2(one_of("node.kubernetes.io/instance-type", "m5.large"), any_kind())
     launched = await stage.launched(claim)
-    claim_with_labels = a_claim(labels=dict(launched.labels))
+    claim_with_labels = a_claim_of_ec2(labels=dict(launched.labels))
     warning = read_message(envelope(SPOT_WARNING, {"instance-id": FIRST}))
 
     await interruptions.learn_from(warning, claim_with_labels)
-    second = await stage.launched(a_claim(one_of("node.kubernetes.io/instance-type", "m5.large"), any_kind()))
+    second = await stage.launched(a_claim_of_ec2(one_of("node.kubernetes.io/instance-type", "m5.large"), any_kind()))
 
     assert (launched.labels[core.ZONE], second.labels[core.ZONE]) == ("us-west-2a", "us-west-2b")
 

@@ -28,7 +28,7 @@ from dovetail.ports.objects import ClaimStatus, MetadataChange
 from testbed.cloud.control.buckets import ORDINARY_ACCOUNT
 from tests.adapters.aws.conftest import Stage
 from tests.waiting import until
-from worlds.aws import Notices, a_claim, amd64, family, one_of, open_adapter
+from worlds.aws import Notices, a_claim_of_ec2, amd64, family, one_of, open_adapter
 from worlds.fakes import FakeCatalogues, FakeClaims, FakeLookups, World
 
 T = TypeVar("T")
@@ -153,7 +153,7 @@ class Scene:
             await adapter.close()
 
     def new_claims(self, number: int, *requirements: Any) -> list[NodeClaim]:
-        made = [replace(a_claim(*requirements), created=self.world.clock) for _ in range(number)]
+        made = [replace(a_claim_of_ec2(*requirements), created=self.world.clock) for _ in range(number)]
         self.world.put(*made)
         return made
 

@@ -19,7 +19,7 @@ from dovetail.model.values.resources import parse_resources
 from dovetail.ports.cloud import ClassNotReady, Instance, LaunchRefused, NoCapacity, Prepared
 from dovetail.ports.failures import Misconfigured, Refused, Retryable, Throttled, Unauthenticated, Unreachable
 from tests.adapters.aws.conftest import Stage
-from worlds.aws import REFERENCE, a_claim, amd64, any_kind, family, on_demand, one_of, open_adapter
+from worlds.aws import REFERENCE, a_claim_of_ec2, amd64, any_kind, family, on_demand, one_of, open_adapter
 from worlds.made_claims import launched_by
 
 M5_LARGE = one_of("node.kubernetes.io/instance-type", "m5.large")
@@ -34,7 +34,7 @@ async def ready(stage: Stage) -> Stage:
 
 async def test_a_launch_takes_the_cheapest_instance_with_all_its_tags(ready: Stage) -> None:
     """AWS-7, AWS-88, AWS-183: the claim's name and UID are in the call itself."""
-    claim = a_claim(name="default-abcde")
+    claim = a_claim_of_ec2(name="default-abcde")
 
     instance = await ready.launched(claim)
 
@@ -57,7 +57,7 @@ async def test_a_launch_takes_the_cheapest_instance_with_all_its_tags(ready: Sta
 
 async def test_the_claim_gets_what_upstream_s_claim_says(ready: Stage) -> None:
     """AWS-94 and AWS-62, as recorded: labels, sizes and annotations of an m5.large."""
-    instance = await ready.launched(a_claim())
+    instance = await ready.launched(a_claim_of_ec2())
 
     assert instance.labels == {
         "karpenter.k8s.aws/instance-capability-flex": "false",
@@ -107,7 +107,7 @@ async def test_the_claim_gets_what_upstream_s_claim_says(ready: Stage) -> None:
 
 
 async def test_the_same_token_never_launches_a_second_instance(ready: Stage) -> None:
-    claim = a_claim()
+    claim = a_claim_of_ec2()
 
     answers = [await ready.launch(claim, token="t" * 64) for _ in range(3)]
 
@@ -117,7 +117,7 @@ async def test_the_same_token_never_launches_a_second_instance(ready: Stage) -> 
 
 async def test_another_process_repeats_the_very_same_call(ready: Stage) -> None:
     """The request frozen on the claim is all that a retry elsewhere has."""
-    claim = a_claim()
+    claim = a_claim_of_ec2()
     prepared = await ready.adapter.cloud.prepare(claim)
     assert isinstance(prepared, Prepared)
     other = open_adapter(ready.server, ready.classes)
@@ -136,7 +136,7 @@ async def test_another_process_repeats_the_very_same_call(ready: Stage) -> None:
 async def test_a_frozen_request_holds_no_user_data(ready: Stage) -> None:
     await ready.with_class(userData="#!/bin/bash\necho secret\n")
 
-    prepared = await ready.adapter.cloud.prepare(a_claim())
+    prepared = await ready.adapter.cloud.prepare(a_claim_of_ec2())
 
     assert isinstance(prepared, Prepared)
     assert "secret" not in prepared.request
@@ -146,7 +146,7 @@ async def test_a_frozen_request_holds_no_user_data(ready: Stage) -> None:
 @pytest.mark.parametrize(("answer", "times"), [("drop", 3), ("truncate", 1)])
 async def test_an_answer_that_is_lost_after_the_effect_is_found_again(ready: Stage, answer: str, times: int) -> None:
     """Faults after the effect: the retry under the same token gets the same instance."""
-    claim = a_claim()
+    claim = a_claim_of_ec2()
     ready.patch(fail=[{"op": "CreateFleet", "when": "after", "answer": answer, "times": times}])
 
     with pytest.raises(Retryable):
@@ -161,7 +161,7 @@ async def test_throttling_is_raised_and_launches_nothing(ready: Stage) -> None:
     ready.patch(fail=[{"op": "CreateFleet", "code": "RequestLimitExceeded", "status": 503, "times": 3}])
 
     with pytest.raises(Throttled) as throttled:
-        await ready.launch(a_claim())
+        await ready.launch(a_claim_of_ec2())
 
     assert throttled.value.reason == "RequestLimitExceeded"
     assert ready.server.instances() == []
@@ -171,14 +171,14 @@ async def test_an_internal_error_says_nothing_certain_and_is_raised(ready: Stage
     ready.patch(fail=[{"op": "CreateFleet", "code": "InternalError", "status": 500, "times": 3}])
 
     with pytest.raises(Unreachable):
-        await ready.launch(a_claim())
+        await ready.launch(a_claim_of_ec2())
 
 
 async def test_a_refused_call_is_a_reason_for_the_claim(ready: Stage) -> None:
     """AWS-90: never "no capacity"."""
     ready.patch(fail=[{"op": "CreateFleet", "code": "UnauthorizedOperation", "status": 403}])
 
-    answer = await ready.launch(a_claim())
+    answer = await ready.launch(a_claim_of_ec2())
 
     assert isinstance(answer, LaunchRefused)
     assert answer.reason == "Unauthorized"
@@ -188,8 +188,8 @@ async def test_a_pool_without_capacity_is_left_out_for_three_minutes(ready: Stag
     """AWS-72, AWS-89: the fleet's errors count although an instance was launched."""
     ready.patch(ice=[{"instanceType": "m5.large"}])
 
-    instance = await ready.launched(a_claim(M5_LARGE_OR_XLARGE, on_demand(), amd64()))
-    await ready.launched(a_claim(M5_LARGE_OR_XLARGE, on_demand(), amd64()))
+    instance = await ready.launched(a_claim_of_ec2(M5_LARGE_OR_XLARGE, on_demand(), amd64()))
+    await ready.launched(a_claim_of_ec2(M5_LARGE_OR_XLARGE, on_demand(), amd64()))
 
     assert instance.labels["node.kubernetes.io/instance-type"] == "m5.xlarge"
     offered = [_types(call) for call in ready.calls("CreateFleet")]
@@ -207,8 +207,8 @@ def _types(call: dict[str, object]) -> set[str]:
 async def test_when_everything_is_short_there_is_no_capacity_and_no_further_call(ready: Stage) -> None:
     ready.patch(ice=[{}])
 
-    first = await ready.launch(a_claim(M5_LARGE, on_demand()))
-    second = await ready.launch(a_claim(M5_LARGE, on_demand()))
+    first = await ready.launch(a_claim_of_ec2(M5_LARGE, on_demand()))
+    second = await ready.launch(a_claim_of_ec2(M5_LARGE, on_demand()))
 
     assert isinstance(first, NoCapacity)
     assert isinstance(second, NoCapacity)
@@ -220,8 +220,8 @@ async def test_spot_that_is_short_falls_back_to_on_demand_with_the_next_claim(re
     """AWS-89, AWS-151."""
     ready.patch(ice=[{"capacityType": "spot", "code": code}])
 
-    first = await ready.launch(a_claim(M5_LARGE, any_kind()))
-    second = await ready.launched(a_claim(M5_LARGE, any_kind()))
+    first = await ready.launch(a_claim_of_ec2(M5_LARGE, any_kind()))
+    second = await ready.launched(a_claim_of_ec2(M5_LARGE, any_kind()))
 
     assert isinstance(first, NoCapacity)
     assert second.labels["karpenter.sh/capacity-type"] == "on-demand"
@@ -231,8 +231,8 @@ async def test_a_full_subnet_on_spot_does_not_block_on_demand(ready: Stage) -> N
     """AWS-89, better than upstream: the shortage is of the capacity type that met it."""
     ready.patch(ice=[{"capacityType": "spot", "code": "InsufficientFreeAddressesInSubnet"}])
 
-    first = await ready.launch(a_claim(M5_LARGE, any_kind()))
-    second = await ready.launched(a_claim(M5_LARGE, any_kind()))
+    first = await ready.launch(a_claim_of_ec2(M5_LARGE, any_kind()))
+    second = await ready.launched(a_claim_of_ec2(M5_LARGE, any_kind()))
 
     assert isinstance(first, NoCapacity)
     assert second.labels["karpenter.sh/capacity-type"] == "on-demand"
@@ -243,7 +243,7 @@ async def test_a_subnet_without_free_addresses_is_not_offered(ready: Stage) -> N
     ready.patch(subnets=[{**s, "free": 0} if s["id"] == "subnet-0a" else s for s in subnets])
     await ready.with_class(tags={"look": "again"})
 
-    instance = await ready.launched(a_claim())
+    instance = await ready.launched(a_claim_of_ec2())
 
     assert instance.labels["topology.kubernetes.io/zone"] == "us-west-2b"
     places = {
@@ -260,7 +260,7 @@ async def test_one_short_and_one_refused_is_no_shortage(ready: Stage) -> None:
         ice=[{"zone": "us-west-2a"}, {"code": "UnauthorizedOperation"}],
     )
 
-    answer = await ready.launch(a_claim(M5_LARGE, on_demand()))
+    answer = await ready.launch(a_claim_of_ec2(M5_LARGE, on_demand()))
 
     assert isinstance(answer, LaunchRefused)
     assert answer.reason == "Unauthorized"
@@ -269,7 +269,7 @@ async def test_one_short_and_one_refused_is_no_shortage(ready: Stage) -> None:
 async def test_an_answer_with_neither_instances_nor_errors_is_no_shortage(ready: Stage) -> None:
     """AWS-90: the claim stays; what the answer may have kept back is found by its next try."""
     ready.patch(fail=[{"op": "CreateFleet", "answer": "half"}])
-    claim = a_claim(M5_LARGE, on_demand())
+    claim = a_claim_of_ec2(M5_LARGE, on_demand())
 
     answer = await ready.launch(claim)
 
@@ -304,13 +304,13 @@ def test_a_shortage_of_which_nothing_is_remembered_is_a_reason_for_the_claim() -
 
 async def test_a_template_deleted_behind_our_back_is_made_again(ready: Stage) -> None:
     """AWS-91."""
-    first = a_claim(M5_LARGE, on_demand())
+    first = a_claim_of_ec2(M5_LARGE, on_demand())
     await ready.launched(first)
     (made,) = ready.calls("CreateLaunchTemplate")
     name = made["input"]["LaunchTemplateName"]
     await ready.adapter.calls.call("ec2", "DeleteLaunchTemplate", LaunchTemplateName=name)
 
-    await ready.launched(a_claim(M5_LARGE, on_demand()))
+    await ready.launched(a_claim_of_ec2(M5_LARGE, on_demand()))
 
     assert [call["input"]["LaunchTemplateName"] for call in ready.calls("CreateLaunchTemplate")] == [name, name]
 
@@ -318,23 +318,23 @@ async def test_a_template_deleted_behind_our_back_is_made_again(ready: Stage) ->
 @pytest.mark.parametrize("code", ["InvalidLaunchTemplateName.NotFoundException", "InvalidLaunchTemplateId.NotFound"])
 async def test_a_template_that_the_errors_of_a_fleet_call_missing_is_looked_for_again(ready: Stage, code: str) -> None:
     """AWS-85: EC2 may take the call and name the template in what came of it. Each launch prolongs what is known."""
-    await ready.launched(a_claim())
+    await ready.launched(a_claim_of_ec2())
     known = len(ready.calls("DescribeLaunchTemplates"))
     ready.patch(ice=[{"code": code, "message": "The specified launch template does not exist"}])
-    refused = await ready.launch(a_claim())
+    refused = await ready.launch(a_claim_of_ec2())
     ready.patch(ice=[])
 
-    await ready.launched(a_claim())
+    await ready.launched(a_claim_of_ec2())
 
     assert isinstance(refused, LaunchRefused)
     assert (refused.reason, len(ready.calls("DescribeLaunchTemplates"))) == ("LaunchTemplateNotFound", 2 * known)
 
 
 async def test_equal_launches_share_one_template_and_cost_one_call_each(ready: Stage) -> None:
-    await ready.launched(a_claim(M5_LARGE, on_demand()))
+    await ready.launched(a_claim_of_ec2(M5_LARGE, on_demand()))
     before = len(ready.server.calls(since=ready.since))
 
-    await asyncio.gather(*[ready.launched(a_claim(M5_LARGE, on_demand())) for _ in range(10)])
+    await asyncio.gather(*[ready.launched(a_claim_of_ec2(M5_LARGE, on_demand())) for _ in range(10)])
 
     assert len(ready.server.calls(since=ready.since)) - before == 10
     assert len(ready.calls("CreateLaunchTemplate")) == 1
@@ -348,14 +348,16 @@ async def test_spot_dearer_than_on_demand_is_left_out(ready: Stage) -> None:
 
     await PriceRefresh(ready.adapter.calls, ready.adapter.offerings.sources.prices, ready.adapter.settings).refresh()
 
-    instance = await ready.launched(a_claim(M5_LARGE, any_kind()))
+    instance = await ready.launched(a_claim_of_ec2(M5_LARGE, any_kind()))
 
     assert instance.labels["karpenter.sh/capacity-type"] == "on-demand"
 
 
 async def test_arm_and_amd_types_get_a_template_each(ready: Stage) -> None:
     """AWS-83."""
-    await ready.launched(a_claim(one_of("node.kubernetes.io/instance-type", "m5.large", "m6g.large"), on_demand()))
+    await ready.launched(
+        a_claim_of_ec2(one_of("node.kubernetes.io/instance-type", "m5.large", "m6g.large"), on_demand())
+    )
 
     images = {call["input"]["LaunchTemplateData"]["ImageId"] for call in ready.calls("CreateLaunchTemplate")}
     assert images == {"ami-0a12023a", "ami-0a12023b"}
@@ -363,11 +365,11 @@ async def test_arm_and_amd_types_get_a_template_each(ready: Stage) -> None:
 
 async def test_a_claim_of_a_class_that_is_not_ready_is_not_launched(stage: Stage) -> None:
     """AWS-75."""
-    missing = await stage.launch(a_claim())
+    missing = await stage.launch(a_claim_of_ec2())
     stage.classes.apply()
-    unknown = await stage.launch(a_claim())
+    unknown = await stage.launch(a_claim_of_ec2())
     await stage.with_class(subnetSelectorTerms=[{"id": "subnet-none"}])
-    refused = await stage.launch(a_claim())
+    refused = await stage.launch(a_claim_of_ec2())
 
     assert isinstance(missing, NoCapacity)
     assert [(each.reason, each.message) for each in missing.warnings] == [
@@ -380,7 +382,7 @@ async def test_a_claim_of_a_class_that_is_not_ready_is_not_launched(stage: Stage
 
 async def test_a_claim_of_a_class_that_is_leaving_finds_no_capacity_and_says_why(ready: Stage) -> None:
     """AWS-75: as for one that is missing; also where it goes between the two halves of a launch."""
-    claim = a_claim()
+    claim = a_claim_of_ec2()
     prepared = await ready.adapter.cloud.prepare(claim)
     assert isinstance(prepared, Prepared)
     ready.classes.delete()
@@ -425,9 +427,9 @@ async def test_a_reason_follows_from_the_code_and_under_a_general_code_from_the_
 ) -> None:
     """AWS-90, alike for a refused call, for a fleet's error and for a refused template."""
     ready.patch(fail=[{"op": "CreateFleet", "code": code, "message": text, "status": 400, "times": 1}])
-    called = await ready.launch(a_claim())
+    called = await ready.launch(a_claim_of_ec2())
     ready.patch(fail=[], ice=[{"code": code, "message": text}])
-    inline = await ready.launch(a_claim())
+    inline = await ready.launch(a_claim_of_ec2())
 
     assert isinstance(called, LaunchRefused)
     assert isinstance(inline, LaunchRefused)
@@ -441,7 +443,7 @@ async def test_credentials_that_are_not_valid_are_no_refusal_of_an_image(ready: 
     ready.patch(fail=[{"op": "CreateFleet", "code": "AuthFailure", "message": text, "status": 401, "times": 1}])
 
     with pytest.raises(Unauthenticated):
-        await ready.launch(a_claim())
+        await ready.launch(a_claim_of_ec2())
 
 
 async def test_claims_that_are_launched_at_once_ask_for_a_new_template_once(stage: Stage) -> None:
@@ -451,9 +453,9 @@ async def test_claims_that_are_launched_at_once_ask_for_a_new_template_once(stag
     since = stage.server.control("GET", "ledger")["last"]
 
     # One comes while the first asks, and one while it makes the template.
-    launches = [asyncio.ensure_future(stage.launched(a_claim(M5_LARGE, on_demand()))) for _ in range(5)]
+    launches = [asyncio.ensure_future(stage.launched(a_claim_of_ec2(M5_LARGE, on_demand()))) for _ in range(5)]
     await asyncio.sleep(0.45)
-    launches.append(asyncio.ensure_future(stage.launched(a_claim(M5_LARGE, on_demand()))))
+    launches.append(asyncio.ensure_future(stage.launched(a_claim_of_ec2(M5_LARGE, on_demand()))))
     launched = await asyncio.gather(*launches)
 
     assert len({each.provider_id for each in launched}) == 6
@@ -468,7 +470,7 @@ async def test_the_class_s_own_max_pods_stands_beside_its_pods_per_core(stage: S
     kubelet = {"maxPods": 30, "podsPerCore": 8}
     await stage.with_class(amiFamily=family, amiSelectorTerms=image, kubelet=kubelet)
 
-    instance = await stage.launched(a_claim(M5_LARGE, on_demand(), amd64()))
+    instance = await stage.launched(a_claim_of_ec2(M5_LARGE, on_demand(), amd64()))
 
     text = stage.calls("CreateLaunchTemplate")[-1]["input"]["LaunchTemplateData"]["UserData"]
     written = ("--max-pods=30", "--pods-per-core=8") if family == "AL2" else ("maxPods: 30", "podsPerCore: 8")
@@ -477,7 +479,7 @@ async def test_the_class_s_own_max_pods_stands_beside_its_pods_per_core(stage: S
 
 
 async def test_a_request_of_an_older_class_whose_template_is_missing_is_made_anew(ready: Stage) -> None:
-    claim = a_claim()
+    claim = a_claim_of_ec2()
     prepared = await ready.adapter.cloud.prepare(claim)
     assert isinstance(prepared, Prepared)
     await ready.with_class(userData="#!/bin/bash\necho changed\n")
@@ -491,7 +493,7 @@ async def test_a_request_of_an_older_class_whose_template_is_missing_is_made_ane
 
 async def test_an_instance_is_found_by_its_claim_and_by_its_id_until_it_is_gone(ready: Stage) -> None:
     """AWS-101, AWS-102, AWS-106."""
-    claim = a_claim()
+    claim = a_claim_of_ec2()
     launched = await ready.launched(claim)
     cloud = ready.adapter.cloud
 
@@ -517,7 +519,7 @@ async def test_an_instance_is_found_by_its_claim_and_by_its_id_until_it_is_gone(
 
 async def test_look_ups_by_claim_that_come_together_share_a_call(ready: Stage) -> None:
     """Each launch begins with one: a thousand calls would be more than an account may make."""
-    claims = [a_claim() for _ in range(3)]
+    claims = [a_claim_of_ec2() for _ in range(3)]
     instances = [await ready.launched(claim) for claim in claims]
     ready.since = ready.server.control("GET", "ledger")["last"]
 
@@ -530,7 +532,7 @@ async def test_look_ups_by_claim_that_come_together_share_a_call(ready: Stage) -
 
 async def test_look_ups_that_come_together_share_a_call_and_one_unknown_id_spoils_none(ready: Stage) -> None:
     """AWS-92, AWS-93."""
-    launched = await asyncio.gather(*[ready.launched(a_claim(M5_LARGE, on_demand())) for _ in range(4)])
+    launched = await asyncio.gather(*[ready.launched(a_claim_of_ec2(M5_LARGE, on_demand())) for _ in range(4)])
     ids = [*(each.provider_id for each in launched), "aws:///us-west-2a/i-0ffffffffffffffff"]
     before = len(ready.calls("DescribeInstances"))
 
@@ -544,7 +546,7 @@ async def test_look_ups_that_come_together_share_a_call_and_one_unknown_id_spoil
 
 async def test_a_class_that_is_gone_does_not_blind_the_list(ready: Stage) -> None:
     """AWS-177, better than upstream."""
-    launched = await ready.launched(a_claim())
+    launched = await ready.launched(a_claim_of_ec2())
     ready.classes.objects.clear()
 
     (listed,) = await ready.adapter.cloud.list_instances()
@@ -556,7 +558,7 @@ async def test_expired_credentials_are_said_in_one_line_and_tried_again(ready: S
     from dovetail.ports.failures import Unauthenticated
 
     ready.patch(fail=[{"op": "CreateFleet", "code": "ExpiredToken", "status": 403, "times": 1}])
-    claim = a_claim()
+    claim = a_claim_of_ec2()
 
     with pytest.raises(Unauthenticated, match="AWS does not take our credentials"):
         await ready.launch(claim, token="t" * 64)
@@ -568,7 +570,9 @@ async def test_the_family_and_taints_of_the_claim_reach_the_node(ready: Stage) -
     """AWS-96: the unregistered taint is last."""
     from dovetail.model.scheduling.taints import Taint
 
-    await ready.launched(a_claim(family("c5"), on_demand(), taints=(Taint(key="a", value="b", effect="NoSchedule"),)))
+    await ready.launched(
+        a_claim_of_ec2(family("c5"), on_demand(), taints=(Taint(key="a", value="b", effect="NoSchedule"),))
+    )
 
     text = ready.calls("CreateLaunchTemplate")[-1]["input"]["LaunchTemplateData"]["UserData"]
     assert text.index("key: a\n") < text.index("karpenter.sh/unregistered")
@@ -615,7 +619,7 @@ async def test_local_zones_are_of_their_region(stage: Stage, zone: str) -> None:
 
 async def test_only_an_instance_of_this_cluster_is_terminated(ready: Stage) -> None:
     """A providerID is a text that whoever may write a status can change; it costs no call to look at the tags."""
-    launched = await ready.launched(a_claim())
+    launched = await ready.launched(a_claim_of_ec2())
     identity = launched.provider_id.rpartition("/")[2]
     tags = [{"Key": "kubernetes.io/cluster/another", "Value": "owned"}, {"Key": "karpenter.sh/nodepool", "Value": "x"}]
     ready.server.control("PATCH", f"instances/{identity}", {"extra": {"Tags": tags}})
@@ -628,7 +632,7 @@ async def test_only_an_instance_of_this_cluster_is_terminated(ready: Stage) -> N
 
 
 async def test_only_the_instance_of_the_claim_that_is_deleted_is_terminated(ready: Stage) -> None:
-    mine, other = await ready.launched(a_claim(name="mine")), await ready.launched(a_claim(name="other"))
+    mine, other = await ready.launched(a_claim_of_ec2(name="mine")), await ready.launched(a_claim_of_ec2(name="other"))
     since = ready.server.control("GET", "ledger")["last"]
 
     with pytest.raises(Refused, match=r"NodeClaim/mine: status.providerID names instance .* says other"):
@@ -642,7 +646,7 @@ async def test_only_the_instance_of_the_claim_that_is_deleted_is_terminated(read
 
 async def test_instances_of_older_versions_are_known_by_either_tag(ready: Stage) -> None:
     """Karpenter gives an instance the name of its claim and of its cluster only when it has joined."""
-    launched = await ready.launched(a_claim())
+    launched = await ready.launched(a_claim_of_ec2())
     identity = launched.provider_id.rpartition("/")[2]
     tags = [{"Key": "kubernetes.io/cluster/dovetail", "Value": "owned"}]
     ready.server.control("PATCH", f"instances/{identity}", {"extra": {"Tags": tags}})
@@ -656,7 +660,7 @@ OLDER = {"id": "ami-0000older", "name": "older", "arch": "x86_64", "created": "2
 def pinned(ready: Stage, how: str, image: str = "ami-0000older", types: str = "m5.large") -> NodeClaim:
     images = ready.server.control("GET", "world")["images"]
     ready.patch(images=[*images, OLDER])
-    return a_claim(
+    return a_claim_of_ec2(
         annotations=launched_by(Pin(how=how, images=(StableImage(id=image, types=tuple(types.split("+"))),)))
     )
 
@@ -669,7 +673,7 @@ async def test_a_claim_that_names_an_older_image_is_launched_with_it(ready: Stag
     assert (await ready.launched(other)).image_id == "ami-0000older"
     assert len(ready.calls("DescribeImages")) == 1  # asked once in half a minute
 
-    plain = await ready.launched(a_claim())
+    plain = await ready.launched(a_claim_of_ec2())
     assert plain.image_id != "ami-0000older"
 
 
@@ -680,7 +684,7 @@ async def test_where_the_older_image_is_gone_it_is_that_of_the_class_but_for_a_w
     found = await ready.adapter.cloud.prepare(pinned(ready, STABLE, *named))
     assert isinstance(found, Prepared)
     assert found.without == f"no image of before the change can be launched: {named[0]}={named[1]}"
-    plain = await ready.adapter.cloud.prepare(a_claim())
+    plain = await ready.adapter.cloud.prepare(a_claim_of_ec2())
     assert isinstance(plain, Prepared) and (plain.without, plain.request) == ("", found.request)
 
     back = await ready.adapter.cloud.prepare(pinned(ready, BACK, *named))
@@ -735,7 +739,7 @@ async def test_enclaves_are_on_where_the_class_says_so_whatever_pods_ask_for(
     stage.since = stage.server.control("GET", "ledger")["last"]
     requests = parse_resources({"cpu": "1", "pods": "1", "eks.amazonaws.com/nitro-sandbox": "0"})
 
-    instance = await stage.launched(a_claim(family("m5"), on_demand(), requests=requests))
+    instance = await stage.launched(a_claim_of_ec2(family("m5"), on_demand(), requests=requests))
 
     on = options == {"enabled": True}
     made = [call["input"]["LaunchTemplateData"]["EnclaveOptions"] for call in stage.calls("CreateLaunchTemplate")]
@@ -755,7 +759,7 @@ async def test_an_interface_of_the_fabric_alone_has_no_prefixes_and_no_connectio
     )
     p4d = one_of("node.kubernetes.io/instance-type", "p4d.24xlarge")
 
-    await ready.launched(a_claim(p4d, on_demand()))
+    await ready.launched(a_claim_of_ec2(p4d, on_demand()))
 
     made = ready.calls("CreateLaunchTemplate")[-1]["input"]["LaunchTemplateData"]["NetworkInterfaces"]
     assert all(each["Groups"] == made[0]["Groups"] for each in made)

@@ -4,7 +4,6 @@ import json
 import time
 from collections.abc import Iterator
 from datetime import UTC, datetime
-from typing import Any
 
 import pytest
 from opentelemetry import metrics
@@ -12,11 +11,11 @@ from opentelemetry.sdk.metrics import MeterProvider
 from opentelemetry.sdk.metrics.export import InMemoryMetricReader
 
 from dovetail.adapters.aws import meters
-from dovetail.adapters.kubernetes_json.parsing.pools import parse_node_pool
 from dovetail.ports.cloud import NoCapacity
 from dovetail.telemetry.metrics.exposition import counted
 from tests.adapters.aws.conftest import Stage
-from worlds.aws import a_claim, one_of
+from tests.placement.builders import a_general_pool
+from worlds.aws import a_claim_of_ec2, one_of
 
 READER = InMemoryMetricReader()
 
@@ -43,17 +42,11 @@ def series_of(name: str) -> dict[str, float]:
     return found
 
 
-def a_pool() -> Any:
-    reference = {"group": "karpenter.k8s.aws", "kind": "EC2NodeClass", "name": "default"}
-    spec = {"template": {"spec": {"nodeClassRef": reference, "requirements": []}}}
-    return parse_node_pool({"metadata": {"name": "p", "uid": "p", "resourceVersion": "1"}, "spec": spec})
-
-
 async def test_types_offerings_and_user_data_are_measured(stage: Stage) -> None:
     """AWS-166."""
     await stage.with_class()
 
-    await stage.adapter.catalogues.catalogue(a_pool())
+    await stage.adapter.catalogues.catalogue(a_general_pool("p"))
 
     assert series_of("cloudprovider_instance_type_cpu_cores")['instance_type="m5.large"'] == 2.0
     assert series_of("cloudprovider_instance_type_memory_bytes")['instance_type="m5.large"'] == 7577 * 2**20
@@ -71,7 +64,7 @@ async def test_each_offering_that_a_launch_could_not_have_is_counted_with_its_re
     before = sum(series_of("cloudprovider_instance_launch_failures_total").values())
     stage.patch(ice=[{"code": "InsufficientInstanceCapacity"}])
 
-    answer = await stage.launch(a_claim(one_of("node.kubernetes.io/instance-type", "m5.large")))
+    answer = await stage.launch(a_claim_of_ec2(one_of("node.kubernetes.io/instance-type", "m5.large")))
 
     assert isinstance(answer, NoCapacity)
     failures = series_of("cloudprovider_instance_launch_failures_total")
@@ -106,7 +99,7 @@ async def test_messages_are_counted_by_kind_when_read_and_again_when_deleted(sta
 async def test_an_unhealthy_instance_is_counted_once_until_it_is_healthy_again(stage: Stage) -> None:
     """AWS-139."""
     await stage.with_class()
-    launched = await stage.launched(a_claim())
+    launched = await stage.launched(a_claim_of_ec2())
     identity = launched.provider_id.rpartition("/")[2]
     queue = stage.adapter.interruptions
     assert queue is not None

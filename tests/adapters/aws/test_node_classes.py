@@ -12,7 +12,8 @@ from dovetail.model.pools import ClaimTemplate, NodePool
 from dovetail.ports.cloud import ClassNotReady
 from testbed.cloud.server import CloudServer
 from tests.adapters.aws.conftest import Stage
-from worlds.aws import REFERENCE, ClassStore, a_claim, one_of, open_adapter
+from tests.placement.builders import a_general_pool
+from worlds.aws import REFERENCE, ClassStore, a_claim_of_ec2, one_of, open_adapter
 
 READY = [
     "AMIsReady",
@@ -136,8 +137,7 @@ OURS = [
 
 
 def pool_of(arch: str) -> NodePool:
-    template = ClaimTemplate(node_class=REFERENCE, requirements=(one_of("kubernetes.io/arch", arch),))
-    return NodePool(name="p", uid="p", template=template)
+    return a_general_pool("p", requirements=(one_of("kubernetes.io/arch", arch),))
 
 
 def later(stage: Stage, seconds: float) -> None:
@@ -350,7 +350,7 @@ async def test_every_event_has_a_reason_and_the_name_of_its_object(stage: Stage)
     """AWS-168: upstream leaves one or the other empty."""
     await stage.with_class(role="NoSuchRole", subnetSelectorTerms=[{"id": "subnet-none"}])
     await stage.with_class(amiSelectorTerms=[{"alias": "al2@latest"}])
-    stage.claims.append(a_claim())
+    stage.claims.append(a_claim_of_ec2())
     stage.classes.delete()
     await stage.upkeep.keep()
 
@@ -420,14 +420,14 @@ async def test_a_change_that_could_not_be_looked_at_is_neither_ready_nor_launche
     said = next(each["message"] for each in status(stage)["conditions"] if "latest change" in each["message"])
     assert (ready["status"], ready["observedGeneration"]) == ("Unknown", 1)
     assert fault["code"] in said
-    assert isinstance(await stage.launch(a_claim()), ClassNotReady)
+    assert isinstance(await stage.launch(a_claim_of_ec2()), ClassNotReady)
 
     stage.patch(fail=[])
     later(stage, 61.0)
     await stage.upkeep.keep()
     ready = next(each for each in status(stage)["conditions"] if each["type"] == "Ready")
     assert (ready["status"], ready["observedGeneration"]) == ("True", 2)
-    await stage.launched(a_claim())
+    await stage.launched(a_claim_of_ec2())
 
 
 async def test_a_part_that_cannot_be_looked_at_keeps_the_verdict_on_what_is_unchanged(stage: Stage) -> None:
@@ -440,13 +440,13 @@ async def test_a_part_that_cannot_be_looked_at_keeps_the_verdict_on_what_is_unch
 
     assert len(stage.calls("DescribeSecurityGroups")) > 1
     assert stage.classes.condition("Ready")[0] == "True"
-    await stage.launched(a_claim())
+    await stage.launched(a_claim_of_ec2())
 
 
 async def test_deleting_a_class_waits_for_its_claims_and_leaves_nothing_behind(stage: Stage) -> None:
     """AWS-46."""
     await stage.with_class()
-    stage.claims.append(a_claim())
+    stage.claims.append(a_claim_of_ec2())
     stage.classes.delete()
 
     await stage.upkeep.keep()

@@ -18,7 +18,7 @@ from dovetail.placement.place_pods import Index, place
 from dovetail.placement.settings import PlacementSettings
 from tests.adapters.aws.conftest import Stage
 from tests.adapters.aws.test_provider_rules import OPEN, with_reservations
-from tests.placement.builders import a_pod, a_shape, a_snapshot
+from tests.placement.builders import a_shape, a_snapshot, a_waiting_pod
 from worlds.aws import REFERENCE, amd64, one_of
 
 SETTINGS = PlacementSettings(well_known=names.WELL_KNOWN_LABELS | aws.WELL_KNOWN)
@@ -30,7 +30,7 @@ async def _world(stage: Stage, *requirements: Expression, **pod: Any) -> Snapsho
     template = ClaimTemplate(node_class=REFERENCE, requirements=(amd64(), *requirements))
     pool = NodePool(name="gpu", uid="p", conditions=(Condition(type="Ready", status="True"),), template=template)
     catalogue = await stage.adapter.catalogues.catalogue(pool)
-    world = a_snapshot([a_pod("p", **pod)], pools=[pool])
+    world = a_snapshot([a_waiting_pod("p", **pod)], pools=[pool])
     return replace(world, catalogues={"gpu": catalogue}, now=time.time())
 
 

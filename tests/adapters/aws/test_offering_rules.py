@@ -18,7 +18,7 @@ from dovetail.model.values.resources import parse_resources
 from dovetail.ports.cloud import LaunchRefused, NoCapacity
 from testbed.cloud.state.catalogue import read_types
 from tests.adapters.aws.conftest import Stage
-from worlds.aws import REFERENCE, a_claim, amd64, any_kind, on_demand, one_of
+from worlds.aws import REFERENCE, a_claim_of_ec2, amd64, any_kind, on_demand, one_of
 
 M5_LARGE = one_of("node.kubernetes.io/instance-type", "m5.large")
 RESERVATION = "karpenter.k8s.aws/capacity-reservation-id"
@@ -137,7 +137,7 @@ async def test_of_two_kinds_of_reservation_the_one_with_the_cheapest_offering_is
     stage.since = stage.server.control("GET", "ledger")["last"]
 
     launched = await stage.launched(
-        a_claim(one_of("node.kubernetes.io/instance-type", "m5.large", "r5.large"), any_kind(), amd64())
+        a_claim_of_ec2(one_of("node.kubernetes.io/instance-type", "m5.large", "r5.large"), any_kind(), amd64())
     )
 
     assert (launched.labels[RESERVATION], targets(stage)) == (BLOCK["id"], [BLOCK["id"]])
@@ -148,14 +148,14 @@ async def test_a_fleet_names_one_capacity_block_and_one_reservation_for_each_zon
     blocks = [{**BLOCK, "endIn": 7200}, {**BLOCK, "id": "cr-13", "zone": "us-west-2c", "endIn": 7200}]
     await with_reservations(stage, *blocks)
     stage.since = stage.server.control("GET", "ledger")["last"]
-    await stage.launched(a_claim(M5_LARGE, any_kind(), amd64()))
+    await stage.launched(a_claim_of_ec2(M5_LARGE, any_kind(), amd64()))
     of_blocks = targets(stage)
     zones = ("us-west-2a", "us-west-2a", "us-west-2b")
     counts = zip(("cr-21", "cr-22", "cr-23"), zones, (1, 3, 2), strict=True)
     await with_reservations(stage, *({**OPEN, "id": key, "zone": zone, "available": n} for key, zone, n in counts))
     stage.since = stage.server.control("GET", "ledger")["last"]
 
-    await stage.launched(a_claim(M5_LARGE, any_kind(), amd64(), name="second"))
+    await stage.launched(a_claim_of_ec2(M5_LARGE, any_kind(), amd64(), name="second"))
 
     assert of_blocks == [BLOCK["id"]]
     assert sorted(targets(stage)) == ["cr-22", "cr-23"]
@@ -167,7 +167,7 @@ async def test_a_type_that_is_too_small_is_not_asked_for(stage: Stage) -> None:
     stage.since = stage.server.control("GET", "ledger")["last"]
     either = one_of("node.kubernetes.io/instance-type", "m5.large", "m5.xlarge")
 
-    await stage.launched(a_claim(either, on_demand(), amd64(), requests=parse_resources({"cpu": "3"})))
+    await stage.launched(a_claim_of_ec2(either, on_demand(), amd64(), requests=parse_resources({"cpu": "3"})))
 
     (call,) = stage.calls("CreateFleet")
     configs = call["input"]["LaunchTemplateConfigs"]
@@ -205,7 +205,7 @@ async def test_min_values_keep_what_would_be_left_out(stage: Stage) -> None:
     async def asked_for(least: int | None) -> set[str]:
         stage.since = stage.server.control("GET", "ledger")["last"]
         wanted = replace(one_of("node.kubernetes.io/instance-type", *names), min_values=least)
-        answer = await stage.launch(a_claim(wanted, on_demand(), amd64()))
+        answer = await stage.launch(a_claim_of_ec2(wanted, on_demand(), amd64()))
         if isinstance(answer, LaunchRefused):
             assert answer.reason == "InstanceTypeFilteringFailed"
             return set()
@@ -237,7 +237,7 @@ async def test_a_fleet_is_asked_for_sixty_types_the_cheapest(stage: Stage) -> No
     """AWS-81."""
     known = await with_cheap_types(stage)
 
-    await stage.launched(a_claim(one_of("kubernetes.io/os", "linux"), on_demand(), amd64()))
+    await stage.launched(a_claim_of_ec2(one_of("kubernetes.io/os", "linux"), on_demand(), amd64()))
 
     assert types_asked_for(stage) == set(known[:60])
 
@@ -247,7 +247,7 @@ async def test_of_more_than_sixty_types_a_fleet_gets_those_that_its_minimum_need
     known = await with_cheap_types(stage)
     family = one_of("karpenter.k8s.aws/instance-family", *FAMILIES)
 
-    await stage.launched(a_claim(replace(family, min_values=len(FAMILIES)), on_demand(), amd64()))
+    await stage.launched(a_claim_of_ec2(replace(family, min_values=len(FAMILIES)), on_demand(), amd64()))
 
     assert types_asked_for(stage) == {*known[:57], known[60], known[64], known[68]}
 
@@ -258,7 +258,7 @@ async def test_several_minima_that_sixty_types_meet_together_are_met(stage: Stag
     family = replace(one_of("karpenter.k8s.aws/instance-family", *FAMILIES), min_values=len(FAMILIES))
     kind = replace(one_of("node.kubernetes.io/instance-type", *known), min_values=58)
 
-    await stage.launched(a_claim(family, kind, on_demand(), amd64()))
+    await stage.launched(a_claim_of_ec2(family, kind, on_demand(), amd64()))
 
     assert types_asked_for(stage) == {*known[:57], known[60], known[64], known[68]}
 
@@ -268,7 +268,7 @@ async def test_a_minimum_that_no_sixty_types_meet_is_a_reason_for_the_claim_and_
     await with_cheap_types(stage)
     families = Expression(key="karpenter.k8s.aws/instance-family", operator="Exists", min_values=len(FAMILIES) + 1)
 
-    answer = await stage.launch(a_claim(families, on_demand(), amd64()))
+    answer = await stage.launch(a_claim_of_ec2(families, on_demand(), amd64()))
 
     assert isinstance(answer, LaunchRefused)
     assert answer.reason == "InstanceTypeFilteringFailed"
@@ -285,7 +285,7 @@ async def test_of_more_reservations_than_a_fleet_takes_templates_the_cheapest_ar
     await stage.with_class(capacityReservationSelectorTerms=[{"tags": tags}])
     stage.since = stage.server.control("GET", "ledger")["last"]
 
-    await stage.launched(a_claim(one_of("kubernetes.io/os", "linux"), any_kind(), amd64()))
+    await stage.launched(a_claim_of_ec2(one_of("kubernetes.io/os", "linux"), any_kind(), amd64()))
 
     assert types_asked_for(stage) == set(known[:50])
 
@@ -293,12 +293,12 @@ async def test_of_more_reservations_than_a_fleet_takes_templates_the_cheapest_ar
 async def test_no_type_on_offer_is_no_shortage_unless_something_is_short(stage: Stage) -> None:
     """AWS-90: nothing would be remembered, and the next claim would be made and deleted at once."""
     await stage.with_class()
-    large = replace(a_claim(M5_LARGE, on_demand()), requests=parse_resources({"cpu": "64"}))
+    large = replace(a_claim_of_ec2(M5_LARGE, on_demand()), requests=parse_resources({"cpu": "64"}))
 
-    unknown = await stage.launch(a_claim(one_of("node.kubernetes.io/instance-type", "m5.none"), on_demand()))
+    unknown = await stage.launch(a_claim_of_ec2(one_of("node.kubernetes.io/instance-type", "m5.none"), on_demand()))
     too_large = await stage.launch(large)
     stage.patch(ice=[{}])
-    short = [await stage.launch(a_claim(M5_LARGE, on_demand())) for _ in range(2)]
+    short = [await stage.launch(a_claim_of_ec2(M5_LARGE, on_demand())) for _ in range(2)]
 
     assert [getattr(each, "reason", "") for each in (unknown, too_large)] == ["InstanceTypeFilteringFailed"] * 2
     assert all(isinstance(each, NoCapacity) for each in short)
@@ -316,7 +316,7 @@ async def test_a_shortage_may_be_asked_about_after_a_while_and_ends_where_that_w
     stage.patch(ice=[{}])
 
     def usual() -> NodeClaim:
-        return a_claim(M5_LARGE, on_demand())
+        return a_claim_of_ec2(M5_LARGE, on_demand())
 
     def asking() -> NodeClaim:
         return replace(usual(), annotations=with_memory({}, asks_again=True))

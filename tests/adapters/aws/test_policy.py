@@ -17,7 +17,7 @@ from dovetail.adapters.aws.interruptions.messages import read_message
 from testbed.cloud.rights.evaluator import Asked, allows
 from tests.adapters.aws.conftest import Stage
 from tests.waiting import until_answered
-from worlds.aws import a_claim
+from worlds.aws import a_claim_of_ec2
 
 DEPLOY = Path(__file__).parents[3] / "deploy" / "aws"
 TEMPLATE = DEPLOY / "cloudformation.yaml"
@@ -109,7 +109,7 @@ async def traffic(stage: Stage) -> set[str]:
         capacityReservationSelectorTerms=[{"id": "cr-0"}],
     )
     await stage.with_class()
-    launched = await stage.launched(a_claim())
+    launched = await stage.launched(a_claim_of_ec2())
     await stage.adapter.cloud.find(provider_id=launched.provider_id)
 
     async def runs() -> bool:

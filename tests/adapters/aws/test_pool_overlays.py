@@ -16,16 +16,7 @@ from dovetail.model.pools import ClaimTemplate, NodePool
 from dovetail.model.values.resources import Resources
 from testbed.cloud.server import CloudServer
 from tests.adapters.aws.conftest import Stage
-from worlds.aws import (
-    CLUSTER,
-    REFERENCE,
-    ClassStore,
-    a_claim,
-    amd64,
-    on_demand,
-    one_of,
-    settings_for,
-)
+from worlds.aws import CLUSTER, REFERENCE, ClassStore, a_claim_of_ec2, amd64, on_demand, one_of, settings_for
 
 TYPES = one_of("node.kubernetes.io/instance-type", "m5.large", "m5.xlarge")
 
@@ -69,7 +60,7 @@ async def staged(aws_server: CloudServer, aws_calls: Calls) -> AsyncIterator[Sta
 async def launched(stage: Stage) -> tuple[str, dict[str, float]]:
     """The fleet's strategy, and each type's priority."""
     await stage.with_class()
-    await stage.launched(a_claim(TYPES, on_demand(), amd64()))
+    await stage.launched(a_claim_of_ec2(TYPES, on_demand(), amd64()))
     fleet = stage.calls("CreateFleet")[-1]["input"]
     overrides = [each for config in fleet["LaunchTemplateConfigs"] for each in config["Overrides"]]
     return fleet["OnDemandOptions"]["AllocationStrategy"], {o["InstanceType"]: o["Priority"] for o in overrides}
@@ -119,11 +110,11 @@ async def test_a_capacity_of_an_overlay_is_what_the_claim_will_show(staged: Stag
     launch another instance."""
     stage = staged(enclaves_on("m5.large"))
     await stage.with_class()
-    instance = await stage.launched(a_claim(one_of("node.kubernetes.io/instance-type", "m5.large"), on_demand()))
+    instance = await stage.launched(a_claim_of_ec2(one_of("node.kubernetes.io/instance-type", "m5.large"), on_demand()))
     bare = staged()
     await bare.with_class()  # which takes the other's instance profile for one that nobody uses
 
-    plain = await bare.launched(a_claim(one_of("node.kubernetes.io/instance-type", "m5.large"), on_demand()))
+    plain = await bare.launched(a_claim_of_ec2(one_of("node.kubernetes.io/instance-type", "m5.large"), on_demand()))
 
     assert instance.capacity == {**plain.capacity, ENCLAVES: 4, "memory": 2**30}
     assert instance.allocatable[ENCLAVES] == 4
@@ -136,7 +127,7 @@ async def test_an_instance_that_is_found_again_shows_the_same_capacity(staged: S
     """A worker that died between the launch and the status leaves its successor to find the instance."""
     stage = staged(enclaves_on("m5.large"))
     await stage.with_class()
-    claim = a_claim(one_of("node.kubernetes.io/instance-type", "m5.large"), on_demand())
+    claim = a_claim_of_ec2(one_of("node.kubernetes.io/instance-type", "m5.large"), on_demand())
     launched = await stage.launched(claim)
 
     cloud = stage.adapter.cloud
@@ -163,7 +154,7 @@ async def test_an_overlay_that_is_not_applied_changes_no_capacity(staged: Staged
     stage = staged(other)
     await stage.with_class()
 
-    instance = await stage.launched(a_claim(one_of("node.kubernetes.io/instance-type", "m5.large"), on_demand()))
+    instance = await stage.launched(a_claim_of_ec2(one_of("node.kubernetes.io/instance-type", "m5.large"), on_demand()))
 
     assert ENCLAVES not in instance.capacity
     assert instance.capacity["memory"] > 2**30

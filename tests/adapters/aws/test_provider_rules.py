@@ -21,7 +21,7 @@ from dovetail.model.scheduling.requirements import from_expressions
 from dovetail.model.values.json import Json
 from dovetail.ports.cloud import ClassNotReady, LaunchRefused, NoCapacity
 from tests.adapters.aws.conftest import Stage
-from worlds.aws import REFERENCE, a_claim, amd64, any_kind, on_demand, one_of
+from worlds.aws import REFERENCE, a_claim_of_ec2, amd64, any_kind, on_demand, one_of
 
 M5_LARGE = one_of("node.kubernetes.io/instance-type", "m5.large")
 SPOT = one_of(names.CAPACITY_TYPE, "spot")
@@ -37,7 +37,7 @@ async def with_reservations(stage: Stage, *reservations: Json) -> None:
 
 
 async def capacity_type_launched(stage: Stage) -> str:
-    launched = await stage.launched(a_claim(M5_LARGE, any_kind(), amd64()))
+    launched = await stage.launched(a_claim_of_ec2(M5_LARGE, any_kind(), amd64()))
     return launched.labels[names.CAPACITY_TYPE]
 
 
@@ -69,7 +69,7 @@ async def test_what_is_reserved_comes_first_and_ends_where_ec2_says_that_it_is_u
     first = await capacity_type_launched(stage)
     stage.patch(ice=[{"capacityType": "reserved", "code": code}])
 
-    refused = await stage.launch(a_claim(M5_LARGE, any_kind(), amd64()))
+    refused = await stage.launch(a_claim_of_ec2(M5_LARGE, any_kind(), amd64()))
 
     assert first == "reserved"
     assert isinstance(refused, NoCapacity)
@@ -93,7 +93,7 @@ async def test_a_reservation_that_refuses_an_instance_is_left_and_a_call_that_ca
     """AWS-149: one of another platform or tenancy, say, would refuse each claim, and pods would wait for ever."""
     await with_reservations(stage, OPEN)
     stage.patch(ice=[{"capacityType": "reserved", "code": code}])
-    refused = await stage.launch(a_claim(M5_LARGE, any_kind(), amd64()))
+    refused = await stage.launch(a_claim_of_ec2(M5_LARGE, any_kind(), amd64()))
     assert isinstance(refused, LaunchRefused)
 
     stage.patch(ice=[])
@@ -118,11 +118,11 @@ async def test_what_one_class_is_refused_leaves_a_reservation_to_the_others(
     terms = {"capacityReservationSelectorTerms": [{"id": OPEN["id"]}]}
     await stage.with_class(name="grouped", **terms)
     stage.patch(ice=[{"capacityType": "reserved", "code": code}])
-    await stage.launch(a_claim(M5_LARGE, any_kind(), amd64(), node_class=GROUPED))
+    await stage.launch(a_claim_of_ec2(M5_LARGE, any_kind(), amd64(), node_class=GROUPED))
     stage.patch(ice=[])
 
     assert await reserved_left(stage) == left
-    again = await stage.launched(a_claim(M5_LARGE, any_kind(), amd64(), name="again", node_class=GROUPED))
+    again = await stage.launched(a_claim_of_ec2(M5_LARGE, any_kind(), amd64(), name="again", node_class=GROUPED))
     assert again.labels[names.CAPACITY_TYPE] == "spot"
     assert await capacity_type_launched(stage) == ("reserved" if left == [2] else "spot")
 
@@ -142,7 +142,7 @@ async def test_a_claim_says_the_reservation_that_its_instance_is_in(stage: Stage
     await with_reservations(stage, *TWO)
     stage.patch(ice=[FULL_IN_A])
 
-    instance = await stage.launched(a_claim(M5_LARGE, any_kind(), amd64()))
+    instance = await stage.launched(a_claim_of_ec2(M5_LARGE, any_kind(), amd64()))
 
     found = await stage.adapter.inventory.live(instance.provider_id.rpartition("/")[2])
     assert found is not None
@@ -167,7 +167,7 @@ async def test_an_answer_without_type_and_zone_is_told_by_its_template(
 
     monkeypatch.setattr(stage.adapter.calls, "attempt", bare)
 
-    instance = await stage.launched(a_claim(M5_LARGE, any_kind(), amd64()))
+    instance = await stage.launched(a_claim_of_ec2(M5_LARGE, any_kind(), amd64()))
 
     assert instance.labels[RESERVATION] == "cr-03"
     assert await reserved_left(stage) == [0, 1]
@@ -184,7 +184,7 @@ async def test_what_is_reserved_in_a_zone_without_addresses_is_not_counted_on(st
     await with_reservations(stage, OPEN)
 
     offerings = [each for each in (await types(stage))["m5.large"].offerings if each.reservation_capacity]
-    instance = await stage.launched(a_claim(M5_LARGE, any_kind(), amd64()))
+    instance = await stage.launched(a_claim_of_ec2(M5_LARGE, any_kind(), amd64()))
 
     assert [each.available for each in offerings] == [False]
     assert (instance.labels[names.CAPACITY_TYPE], instance.labels[names.ZONE]) == ("spot", "us-west-2b")
@@ -210,7 +210,7 @@ async def test_a_subnet_that_ec2_finds_full_leaves_the_reservation_to_the_others
     small = {"id": "subnet-0d", "zone": "us-west-2a", "free": 5, "tags": tags}
     stage.patch(subnets=[*subnets, small])
     await with_reservations(stage, OPEN)
-    claim = a_claim(M5_LARGE, any_kind(), amd64())
+    claim = a_claim_of_ec2(M5_LARGE, any_kind(), amd64())
     answers: list[Any] = []
     for free in ({"subnet-0a": 0}, {}, {"subnet-0a": 0, "subnet-0d": 0}, {}):
         if free:  # taken by others since it was described
@@ -234,8 +234,8 @@ async def test_a_reservation_of_types_without_an_image_is_not_counted_on(stage: 
     either = one_of("node.kubernetes.io/instance-type", "m5.large", "m6g.large")
 
     offered = {name: any(each.available for each in found.offerings) for name, found in (await types(stage)).items()}
-    instance = await stage.launched(a_claim(either, any_kind()))
-    refused = await stage.launch(a_claim(one_of("node.kubernetes.io/instance-type", "m6g.large"), any_kind()))
+    instance = await stage.launched(a_claim_of_ec2(either, any_kind()))
+    refused = await stage.launch(a_claim_of_ec2(one_of("node.kubernetes.io/instance-type", "m6g.large"), any_kind()))
 
     assert (offered["m5.large"], offered["m6g.large"]) == (True, False)
     assert instance.labels["node.kubernetes.io/instance-type"] == "m5.large"
@@ -308,7 +308,7 @@ async def test_reservations_are_asked_for_by_all_that_the_class_says_and_remembe
 async def test_an_instance_that_has_lost_its_reservation_meanwhile_has_not_drifted(stage: Stage) -> None:
     """AWS-119: it was listed with one, and a look at the instance itself shows none."""
     await with_reservations(stage, OPEN)
-    claim = a_claim(M5_LARGE, any_kind(), amd64())
+    claim = a_claim_of_ec2(M5_LARGE, any_kind(), amd64())
     claim = launched(claim, await stage.launched(claim))
     await drift(stage, claim)  # the instance is listed
     await stage.with_class()
@@ -321,7 +321,7 @@ async def test_an_instance_that_has_lost_its_reservation_meanwhile_has_not_drift
 async def test_an_instance_in_a_reservation_that_the_class_no_longer_selects_drifts(stage: Stage) -> None:
     """AWS-119: confirmed by DescribeInstances of the instance itself."""
     await with_reservations(stage, OPEN)
-    claim = a_claim(M5_LARGE, any_kind(), amd64())
+    claim = a_claim_of_ec2(M5_LARGE, any_kind(), amd64())
     claim = launched(claim, await stage.launched(claim))
     assert (claim.labels[RESERVATION], await drift(stage, claim)) == ("cr-01", "")
 
@@ -334,7 +334,7 @@ async def test_a_placement_group_that_the_class_no_longer_names_is_drift(stage: 
     """AWS-120."""
     stage.patch(placementGroups=[{"id": "pg-01", "name": "pc", "strategy": "cluster"}])
     await stage.with_class(placementGroupSelector={"id": "pg-01"})
-    claim = a_claim(M5_LARGE, on_demand(), amd64())
+    claim = a_claim_of_ec2(M5_LARGE, on_demand(), amd64())
     claim = launched(claim, await stage.launched(claim))
     assert (claim.labels["karpenter.k8s.aws/placement-group-id"], await drift(stage, claim)) == ("pg-01", "")
 
@@ -369,7 +369,7 @@ async def test_a_full_placement_group_is_short_for_launches_into_it_alone(stage:
     """AWS-73: a spread group takes seven instances a zone; the eighth says nothing of any other class."""
     await with_group(stage, strategy="spread")
     stage.patch(ice=[{"code": "InsufficientInstanceCapacity"}])
-    claim = a_claim(M5_LARGE, on_demand(), amd64(), node_class=GROUPED)
+    claim = a_claim_of_ec2(M5_LARGE, on_demand(), amd64(), node_class=GROUPED)
     everywhere = {(f"us-west-2{zone}", "") for zone in "abc"}
 
     assert isinstance(await stage.launch(claim), NoCapacity)
@@ -379,7 +379,7 @@ async def test_a_full_placement_group_is_short_for_launches_into_it_alone(stage:
     # What is sold outside says nothing of the group; what is sold into the group ends its shortage.
     stage.patch(ice=[])
     asks = with_memory({}, asks_again=True)
-    await stage.launched(a_claim(M5_LARGE, on_demand(), amd64(), annotations=asks))
+    await stage.launched(a_claim_of_ec2(M5_LARGE, on_demand(), amd64(), annotations=asks))
     assert await on_demand_sold(stage, GROUPED) == set()
     shortages = stage.adapter.offerings.sources.shortages
     shortages._clock = lambda: time.time() + ASKED_AGAIN_AFTER + 1
@@ -391,7 +391,7 @@ async def test_a_full_partition_leaves_the_others_of_its_group(stage: Stage) -> 
     """AWS-73."""
     await with_group(stage, strategy="partition", partitions=3)
     stage.patch(ice=[{"zone": f"us-west-2{zone}", "code": "InsufficientInstanceCapacity"} for zone in "abc"])
-    claim = a_claim(M5_LARGE, on_demand(), amd64(), one_of(PARTITION, "2"), node_class=GROUPED)
+    claim = a_claim_of_ec2(M5_LARGE, on_demand(), amd64(), one_of(PARTITION, "2"), node_class=GROUPED)
 
     assert isinstance(await stage.launch(claim), NoCapacity)
 
@@ -403,7 +403,7 @@ async def test_a_full_partition_leaves_the_others_of_its_group(stage: Stage) -> 
 async def test_without_its_class_nothing_is_judged(stage: Stage) -> None:
     """AWS-113."""
     await stage.with_class()
-    claim = a_claim()
+    claim = a_claim_of_ec2()
     claim = launched(claim, await stage.launched(claim))
     claim = replace(claim, image_id="ami-of-long-ago")
     assert await drift(stage, claim) == "AMIDrift"
@@ -418,7 +418,7 @@ async def test_without_its_class_nothing_is_judged(stage: Stage) -> None:
 async def test_what_changes_in_ec2_alone_is_no_drift(stage: Stage) -> None:
     """AWS-121: tags, and whether the class is ready."""
     await stage.with_class()
-    claim = a_claim()
+    claim = a_claim_of_ec2()
     claim = launched(claim, await stage.launched(claim))
     stage.server.control("PATCH", "instances/first", {"tags": {"team": "blue"}})
     assert await drift(stage, claim) == ""
@@ -473,7 +473,7 @@ async def test_metal_and_accelerators_are_left_out_where_anything_else_would_do(
     stage.since = stage.server.control("GET", "ledger")["last"]
     anything = one_of("kubernetes.io/os", "linux")
 
-    await stage.launched(a_claim(anything, on_demand(), amd64()))
+    await stage.launched(a_claim_of_ec2(anything, on_demand(), amd64()))
 
     [call] = stage.calls("CreateFleet")
     configs = call["input"]["LaunchTemplateConfigs"]
@@ -488,11 +488,11 @@ async def test_dedicated_tenancy_is_asked_for_where_the_claim_insists(stage: Sta
     stage.since = stage.server.control("GET", "ledger")["last"]
 
     await stage.launched(
-        a_claim(M5_LARGE, on_demand(), amd64(), one_of("karpenter.k8s.aws/instance-tenancy", "dedicated"))
+        a_claim_of_ec2(M5_LARGE, on_demand(), amd64(), one_of("karpenter.k8s.aws/instance-tenancy", "dedicated"))
     )
 
     either = one_of("karpenter.k8s.aws/instance-tenancy", "dedicated", "default")
-    await stage.launched(a_claim(M5_LARGE, on_demand(), amd64(), either))
+    await stage.launched(a_claim_of_ec2(M5_LARGE, on_demand(), amd64(), either))
 
     made = [call["input"]["LaunchTemplateData"] for call in stage.calls("CreateLaunchTemplate")]
     assert [data["Placement"]["Tenancy"] for data in made] == ["dedicated", "default"]
@@ -524,9 +524,9 @@ async def test_spot_without_its_role_is_left_out_as_a_whole(stage: Stage) -> Non
     await stage.with_class()
     stage.patch(ice=[{"capacityType": "spot", "code": "AuthFailure.ServiceLinkedRoleCreationNotPermitted"}])
 
-    first = await stage.launch(a_claim(M5_LARGE, any_kind(), amd64()))
+    first = await stage.launch(a_claim_of_ec2(M5_LARGE, any_kind(), amd64()))
     other = one_of("node.kubernetes.io/instance-type", "c5.large")
-    second = await stage.launched(a_claim(other, any_kind(), amd64()))
+    second = await stage.launched(a_claim_of_ec2(other, any_kind(), amd64()))
 
     assert isinstance(first, NoCapacity)
     assert [(each.reason, each.message) for each in first.warnings] == [
@@ -542,7 +542,7 @@ async def test_spot_without_its_role_is_left_out_as_a_whole(stage: Stage) -> Non
 async def test_a_spot_instance_is_known_as_one_when_it_is_looked_up(stage: Stage) -> None:
     """AWS-104."""
     await stage.with_class()
-    launched = await stage.launched(a_claim(M5_LARGE, SPOT, amd64()))
+    launched = await stage.launched(a_claim_of_ec2(M5_LARGE, SPOT, amd64()))
 
     found = await stage.adapter.cloud.find(provider_id=launched.provider_id)
 
@@ -556,13 +556,13 @@ IMAGES = {"arch": "x86_64", "owner": "amazon"}
 async def test_bottlerocket_starts_from_a_volume_that_its_image_fits_on(stage: Stage) -> None:
     """AWS-100: EC2 refuses a volume that is smaller than the snapshot it is made from."""
     await stage.with_class(amiSelectorTerms=[{"alias": "bottlerocket@latest"}])
-    await stage.launched(a_claim())
+    await stage.launched(a_claim_of_ec2())
 
     await stage.with_class(
         amiSelectorTerms=[{"alias": "bottlerocket@latest"}],
         blockDeviceMappings=[{"deviceName": "/dev/xvda", "ebs": {"volumeSize": "4Gi"}}],
     )
-    refused = await stage.launch(a_claim())
+    refused = await stage.launch(a_claim_of_ec2())
 
     made = [call["input"]["LaunchTemplateData"]["BlockDeviceMappings"] for call in stage.calls("CreateLaunchTemplate")]
     assert [each["Ebs"]["VolumeSize"] for each in made[0]] == [6, 20]
@@ -592,11 +592,11 @@ async def test_of_several_images_the_newest_that_is_not_deprecated_counts(stage:
 async def test_a_tag_that_is_ours_makes_the_class_unusable(stage: Stage, tag: str) -> None:
     """AWS-8, AWS-41, AWS-76: where the API server let it through."""
     await stage.with_class()
-    assert not isinstance(await stage.launch(a_claim()), ClassNotReady)
+    assert not isinstance(await stage.launch(a_claim_of_ec2()), ClassNotReady)
 
     await stage.with_class(tags={tag: "x"})
 
-    assert isinstance(await stage.launch(a_claim()), ClassNotReady)
+    assert isinstance(await stage.launch(a_claim_of_ec2()), ClassNotReady)
     assert stage.classes.condition("ValidationSucceeded") == ("False", "TagValidationFailed")
     assert stage.classes.condition("Ready") == ("False", "UnhealthyDependents")
     (warning,) = [each for each in stage.notices.published if each.type == "Warning"]
@@ -727,7 +727,7 @@ async def test_a_reservation_of_an_unknown_kind_is_left_out(stage: Stage) -> Non
 async def test_an_instance_that_ends_gives_its_place_back(stage: Stage) -> None:
     """AWS-145, AWS-106."""
     await with_reservations(stage, {**OPEN, "available": 1})
-    cloud, claim = stage.adapter.cloud, a_claim(M5_LARGE, any_kind(), amd64())
+    cloud, claim = stage.adapter.cloud, a_claim_of_ec2(M5_LARGE, any_kind(), amd64())
     launched = await stage.launched(claim)
     between = await capacity_type_launched(stage)
 
@@ -748,7 +748,7 @@ async def test_without_the_right_to_ask_for_their_status_instances_are_asked_abo
 ) -> None:
     """AWS-139, AWS-191: a policy that is put right needs no restart."""
     await stage.with_class()
-    running: Warned = ((await stage.launched(a_claim())).provider_id.rpartition("/")[2], "instance_stopped")
+    running: Warned = ((await stage.launched(a_claim_of_ec2())).provider_id.rpartition("/")[2], "instance_stopped")
     queue, at = stage.adapter.interruptions, time.time()
     monkeypatch.setattr(queue, "_clock", lambda: at)
     stage.patch(fail=[{"op": "DescribeInstanceStatus", "code": "UnauthorizedOperation", "status": 403, "times": 1}])
@@ -768,7 +768,7 @@ async def test_carriage_returns_do_not_reach_the_node(stage: Stage) -> None:
     await stage.with_class(userData="#!/bin/bash\r\necho hello\r\n")
     stage.since = stage.server.control("GET", "ledger")["last"]
 
-    await stage.launched(a_claim(M5_LARGE, on_demand(), amd64()))
+    await stage.launched(a_claim_of_ec2(M5_LARGE, on_demand(), amd64()))
 
     [made] = stage.calls("CreateLaunchTemplate")
     text = made["input"]["LaunchTemplateData"]["UserData"]
@@ -781,7 +781,7 @@ async def test_of_two_kinds_of_reservation_one_is_asked_for(stage: Stage) -> Non
     await with_reservations(stage, OPEN, {**BLOCK, "endIn": 7200})
     stage.since = stage.server.control("GET", "ledger")["last"]
 
-    launched = await stage.launched(a_claim(M5_LARGE, any_kind(), amd64()))
+    launched = await stage.launched(a_claim_of_ec2(M5_LARGE, any_kind(), amd64()))
 
     made = [call["input"]["LaunchTemplateData"] for call in stage.calls("CreateLaunchTemplate")]
     targets = [data["CapacityReservationSpecification"]["CapacityReservationTarget"] for data in made]

@@ -6,12 +6,12 @@ from dovetail.ports.cloud import Instance
 from dovetail.ports.failures import Forbidden, Misconfigured, Postponed, Refused
 from tests.adapters.aws.conftest import Stage
 from tests.waiting import until_answered
-from worlds.aws import a_claim
+from worlds.aws import a_claim_of_ec2
 
 
 async def running(stage: Stage) -> Instance:
     await stage.with_class()
-    found = await stage.launched(a_claim())
+    found = await stage.launched(a_claim_of_ec2())
 
     async def runs() -> bool:
         """DescribeInstances shows a new one a moment late, and first as pending."""

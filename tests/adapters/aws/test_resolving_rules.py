@@ -13,7 +13,7 @@ from dovetail.adapters.aws.resources.image_aliases import UnsupportedAlias, publ
 from dovetail.adapters.aws.resources.placement_groups import PlacementGroups
 from dovetail.model.values.json import Json
 from tests.adapters.aws.conftest import Stage
-from worlds.aws import a_claim, amd64, any_kind, class_spec, one_of
+from worlds.aws import a_claim_of_ec2, amd64, any_kind, class_spec, one_of
 
 DISCOVERED = {"karpenter.sh/discovery": "dovetail"}
 IMAGE = {"arch": "x86_64", "owner": "amazon", "created": "2026-01-01T00:00:00.000Z"}
@@ -221,7 +221,7 @@ async def test_one_question_that_is_throttled_stops_no_launch_of_an_unchanged_cl
         monkeypatch.setattr(part, "_clock", lambda: at)
     stage.patch(fail=[{"op": question, "code": "RequestLimitExceeded", "status": 503}])
     before = len(stage.calls(question))
-    wanted = a_claim(one_of("node.kubernetes.io/instance-type", "m5.large"), any_kind(), amd64())
+    wanted = a_claim_of_ec2(one_of("node.kubernetes.io/instance-type", "m5.large"), any_kind(), amd64())
 
     first = await stage.launched(wanted)
     in_vain = len(stage.calls(question))

@@ -1,7 +1,7 @@
 """AWS may give fewer than it was asked for, and says with a token that there is more: every list is read to its end."""
 
 from tests.adapters.aws.conftest import Stage
-from worlds.aws import a_claim
+from worlds.aws import a_claim_of_ec2
 
 PAGED = {"DescribeInstanceTypes", "DescribeInstanceTypeOfferings", "DescribeSubnets", "DescribeSecurityGroups"}
 TYPES = ["m5.large", "m5.xlarge", "c5.large"]  # so that a page for each takes no longer than it must
@@ -19,4 +19,4 @@ async def test_pages_of_one_say_the_same_as_long_ones(stage: Stage) -> None:
     assert {each["id"] for each in status["subnets"]} == {"subnet-0a", "subnet-0b", "subnet-0c"}
     assert len(status["securityGroups"]) == 2 and status["amis"]
     assert {each for each in PAGED if any("NextToken" in call["input"] for call in stage.calls(each))} == PAGED
-    assert await stage.launched(a_claim())
+    assert await stage.launched(a_claim_of_ec2())

@@ -9,7 +9,7 @@ from dovetail.model.nodes import NodeClaim
 from dovetail.ports.failures import Conflict
 from dovetail.ports.objects import MetadataChange
 from tests.adapters.aws.conftest import Stage
-from worlds.aws import a_claim
+from worlds.aws import a_claim_of_ec2
 
 
 class Claims:
@@ -25,7 +25,7 @@ class Claims:
 
 async def joined(stage: Stage) -> NodeClaim:
     await stage.with_class()
-    claim = a_claim(name="default-a")
+    claim = a_claim_of_ec2(name="default-a")
     instance = await stage.launched(claim)
     return replace(claim, provider_id=instance.provider_id, node_name="node-a")
 

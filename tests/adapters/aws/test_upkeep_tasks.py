@@ -16,23 +16,14 @@ from dovetail.model import names
 from dovetail.model.nodes import Condition, Node, NodeClaim
 from dovetail.model.own.claim_memory import memory_of
 from dovetail.model.pods import Expression
-from dovetail.model.pools import ClaimTemplate, NodePool
+from dovetail.model.pools import NodePool
 from dovetail.model.scheduling.taints import Taint
 from dovetail.ports.cloud import Instance, Prepared
 from dovetail.ports.failures import NotAsked, Postponed
 from dovetail.ports.objects import ClaimStatus, MetadataChange, NewClaim
 from testbed.cloud.server import CloudServer
-from worlds.aws import (
-    REFERENCE,
-    ClassStore,
-    Notices,
-    a_claim,
-    amd64,
-    any_kind,
-    on_demand,
-    one_of,
-    open_adapter,
-)
+from tests.placement.builders import a_general_pool
+from worlds.aws import ClassStore, Notices, a_claim_of_ec2, amd64, any_kind, on_demand, one_of, open_adapter
 
 PARTITION = "karpenter.k8s.aws/placement-group-partition"
 RESERVATION = "karpenter.k8s.aws/capacity-reservation-id"
@@ -157,7 +148,7 @@ class Scene:
         return await self._upkeep.keep()
 
     async def launched(self, *requirements: Expression) -> NodeClaim:
-        claim = a_claim(*requirements)
+        claim = a_claim_of_ec2(*requirements)
         prepared = await self.adapter.cloud.prepare(claim)
         assert isinstance(prepared, Prepared), prepared
         instance = await self.adapter.cloud.launch(claim, prepared.request, claim.uid)
@@ -324,12 +315,6 @@ class TestReservations:
         assert scene.server.calls("DescribeInstances", since) == []
 
 
-def a_pool(name: str, *requirements: Expression) -> NodePool:
-    return NodePool(
-        name=name, uid=f"uid-{name}", template=ClaimTemplate(node_class=REFERENCE, requirements=requirements)
-    )
-
-
 class TestZonalShift:
     async def shift(self, scene: Scene, *zone_ids: str) -> None:
         scene.world(zonalShift=[{"zoneId": zone} for zone in zone_ids])
@@ -341,14 +326,17 @@ class TestZonalShift:
         """AWS-155, AWS-168; a pool that is created later gets its notice, too."""
         scene.world(zonalShift={"zonalShifts": []})
         scene.classes.apply()
-        scene.pools = [a_pool("all"), a_pool("elsewhere", one_of(names.ZONE, "us-west-2b"))]
+        scene.pools = [
+            a_general_pool("all"),
+            a_general_pool("elsewhere", requirements=(one_of(names.ZONE, "us-west-2b"),)),
+        ]
         await scene.keep()
         zone = scene.classes.objects["default"]["status"]["subnets"][0]
         await self.shift(scene, zone["zoneID"])
 
         for _ in range(2):
             await scene.keep()
-        scene.pools.append(a_pool("late"))
+        scene.pools.append(a_general_pool("late"))
         await scene.keep()
         await self.shift(scene)
         await scene.keep()
@@ -394,7 +382,7 @@ class TestZonalShift:
         with pytest.raises(NotAsked):
             await scene.adapter.cloud.reboot(claim.provider_id)
         found = await scene.adapter.cloud.find(provider_id=claim.provider_id)
-        catalogue = await scene.adapter.catalogues.catalogue(a_pool("all"))
+        catalogue = await scene.adapter.catalogues.catalogue(a_general_pool("all"))
 
         assert scene.server.calls("DescribeInstances", since) == scene.server.calls("TerminateInstances", since) == []
         assert scene.server.calls("RebootInstances", since) == []

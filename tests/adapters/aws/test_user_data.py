@@ -14,7 +14,7 @@ from dovetail.adapters.aws.user_data.mime import read_parts
 from dovetail.adapters.aws.user_data.rendering import user_data
 from dovetail.model.scheduling.taints import Taint
 from testbed.cloud.kubelets.user_data import read_user_data
-from worlds.aws import a_claim
+from worlds.aws import a_claim_of_ec2
 
 KUBELET: dict[str, Any] = {
     "podsPerCore": 30,
@@ -215,7 +215,7 @@ def test_custom_user_data_is_left_alone() -> None:
 
 def test_labels_that_a_kubelet_may_not_give_itself_are_left_out() -> None:
     """AWS-96; only custom images have their taints synchronised."""
-    claim = a_claim(
+    claim = a_claim_of_ec2(
         labels={"team": "blue", "kubernetes.io/os": "linux", "x.k8s.io/y": "z", "topology.kubernetes.io/zone": "a"}
     )
 

@@ -26,7 +26,7 @@ from dovetail.ports.cloud import Instance
 from dovetail.ports.failures import Postponed, Retryable
 from dovetail.ports.provider import SharedSettings
 from tests.adapters.aws.conftest import Stage
-from worlds.aws import CLUSTER, ClassStore, Notices, a_claim, settings_for
+from worlds.aws import CLUSTER, ClassStore, Notices, a_claim_of_ec2, settings_for
 from worlds.fakes import FakeCatalogues, FakeClaims, FakeLookups, World, departure_ports
 
 
@@ -71,7 +71,7 @@ def running(stage: Stage) -> int:
 async def test_a_claim_that_is_deleted_just_after_its_launch_leaves_no_instance(ready: Stage) -> None:
     """AWS-102, TRM-36: with the last NodePool gone nobody would collect it."""
     world, cloud = World(), ready.adapter.cloud
-    claim = a_claim(finalizers=(names.TERMINATION_FINALIZER,), resource_version="1")
+    claim = a_claim_of_ec2(finalizers=(names.TERMINATION_FINALIZER,), resource_version="1")
     instance = await ready.launched(claim)
     world.put(replace(recorded(claim, instance), deleting_since=world.clock))
     known = KnownClaims(FakeLookups(world), FakeClaims(world))
@@ -94,7 +94,7 @@ async def test_a_claim_that_is_deleted_just_after_its_launch_leaves_no_instance(
 
 async def test_an_instance_that_was_launched_and_not_written_down_is_found_by_its_claim(ready: Stage) -> None:
     """DUR-3."""
-    claim = a_claim()
+    claim = a_claim_of_ec2()
     instance = await ready.launched(claim)
 
     found = await ready.adapter.cloud.find(claim_uid=claim.uid)
@@ -105,7 +105,7 @@ async def test_an_instance_that_was_launched_and_not_written_down_is_found_by_it
 
 async def test_an_instance_that_has_ended_is_not_taken_for_one_that_is_not_shown_yet(ready: Stage) -> None:
     ready.patch(visibleAfter=0)
-    claim = a_claim()
+    claim = a_claim_of_ec2()
     instance = await ready.launched(claim)
     ready.server.control("PATCH", "instances/first", {"state": "terminated"})
 
@@ -116,7 +116,7 @@ async def test_an_instance_that_has_ended_is_not_taken_for_one_that_is_not_shown
 async def test_for_some_minutes_no_worker_says_that_an_instance_is_gone_because_ec2_does_not_know_it(
     ready: Stage,
 ) -> None:
-    claim = a_claim()
+    claim = a_claim_of_ec2()
     instance = await ready.launched(claim)
 
     async with another_worker(ready, recorded(claim, instance)) as other:
@@ -132,7 +132,7 @@ async def test_a_launch_whose_instance_has_ended_before_its_answer_came_is_made_
     """DUR-1: under the same token EC2 answers the instance for ever, whatever has become of it."""
     await stage.with_class()
     world = World()
-    claim = replace(a_claim(), created=world.clock, resource_version="1")
+    claim = replace(a_claim_of_ec2(), created=world.clock, resource_version="1")
     world.put(claim)
     known = KnownClaims(FakeLookups(world), FakeClaims(world))
     step, ref = (

@@ -17,7 +17,7 @@ from dovetail.model.values.time import format_time
 from dovetail.ports.failures import Failure, NotReadable, NotSeenYet, Permanent
 from tests.adapters.kube.fake_server import FakeServer, fake_server, says, streams
 from tests.adapters.kube.test_karpenter_lease import PATH as KARPENTERS
-from tests.ports.objects import a_pod
+from tests.ports.objects import a_least_pod
 from tests.waiting import until
 
 
@@ -89,7 +89,7 @@ async def test_whose_end_is_overdue_is_judged_by_the_api_servers_time(tmp_path: 
     gone."""
     ago = time.time() - 3600.0
     dated = {"Date": formatdate(ago, usegmt=True)}
-    pod = a_pod("web", "n")
+    pod = a_least_pod("web", "n")
     pod["spec"]["tolerations"] = 7
     pod["metadata"] |= {"deletionTimestamp": format_time(ago + 30.0), "deletionGracePeriodSeconds": 30}
     async with fake_server(tmp_path) as server:

@@ -30,7 +30,7 @@ from dovetail.ports.failures import (
 )
 from testbed.faults.certificates import Authority, Pair
 from tests.adapters.kube.fake_server import FakeServer, fake_server, says, streams
-from tests.ports.objects import a_pod
+from tests.ports.objects import a_least_pod
 
 GET = Request(method="GET", path="/x", subject="Pod/shop/web")
 
@@ -141,7 +141,7 @@ async def test_details_in_a_form_of_a_gateway_s_own_hide_no_failure(tmp_path: Pa
             await client.call(GET)
         server.on("/api/v1/namespaces/default/pods/web/eviction", says(429, body))
         with pytest.raises(Throttled, match="because"):
-            await KubePods(client, clock=time.time).evict(parse_pod(a_pod("web", "n")))
+            await KubePods(client, clock=time.time).evict(parse_pod(a_least_pod("web", "n")))
 
 
 async def test_a_page_of_a_proxy_is_no_mystery(tmp_path: Path) -> None:

@@ -24,12 +24,12 @@ from dovetail.model.values.json import Json
 from dovetail.ports.failures import Failure, Unreachable
 from tests.adapters.kube.fake_server import GONE, Reply, says, talking
 from tests.adapters.kube.test_karpenter_lease import NOW, PATH, a_lease, items
-from tests.ports.objects import a_pod
+from tests.ports.objects import a_least_pod
 from worlds.disruption import a_pair
 from worlds.fakes import FakeClaims, World, breaker_memory
 from worlds.made_claims import made_by
 
-POD = parse_pod(a_pod("web", "n"))
+POD = parse_pod(a_least_pod("web", "n"))
 POD_PATH = "/api/v1/namespaces/default/pods/web"
 EMPTY: Json = {"kind": "List", "metadata": {"resourceVersion": "9"}, "items": []}
 PAGES: dict[str, Reply] = {

@@ -2,7 +2,7 @@
 
 from dovetail.adapters.kube.objects.latest import KEPT_SECONDS, MOST_KEPT, LatestAnswers
 from dovetail.model.nodes import NodeClaim
-from tests.lifecycle.objects import a_claim
+from worlds.disruption import a_claim
 
 
 def at_version(version: int, name: str = "one", uid: str = "uid-one") -> NodeClaim:

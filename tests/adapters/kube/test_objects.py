@@ -22,7 +22,7 @@ from dovetail.notices.notice import Notice
 from dovetail.ports.failures import Conflict, Failure, Forbidden, NotReadable, Refused, Taken, Throttled, Unreachable
 from dovetail.ports.objects import MetadataChange
 from tests.adapters.kube.fake_server import GONE, says, talking
-from tests.ports.objects import a_new_claim, a_node, a_pod
+from tests.ports.objects import a_least_node, a_least_pod, a_new_claim
 
 
 def stored(body: Json, version: int = 5) -> Json:
@@ -36,14 +36,14 @@ def refused_by(right: GuardedRight) -> Json:
 
 
 def the_pod() -> Pod:
-    return parse_pod(stored(a_pod("web", "n")))
+    return parse_pod(stored(a_least_pod("web", "n")))
 
 
 class TestPods:
     PATH = "/api/v1/namespaces/default/pods/web"
 
     async def test_a_pod_that_cannot_be_read_is_not_passed_over(self, tmp_path: Path) -> None:
-        broken = stored(a_pod("web", "n"))
+        broken = stored(a_least_pod("web", "n"))
         broken["spec"]["containers"][0]["resources"]["requests"]["cpu"] = "much"
         async with talking(tmp_path) as (server, client):
             server.on("/api/v1/pods", says(200, {"metadata": {"resourceVersion": "9"}, "items": [broken]}))
@@ -53,8 +53,8 @@ class TestPods:
 
     async def test_all_pages_are_read(self, tmp_path: Path) -> None:
         pages = [
-            {"metadata": {"resourceVersion": "9", "continue": "more"}, "items": [stored(a_pod("a", "n"))]},
-            {"metadata": {"resourceVersion": "9"}, "items": [stored(a_pod("b", "n"))]},
+            {"metadata": {"resourceVersion": "9", "continue": "more"}, "items": [stored(a_least_pod("a", "n"))]},
+            {"metadata": {"resourceVersion": "9"}, "items": [stored(a_least_pod("b", "n"))]},
         ]
         async with talking(tmp_path) as (server, client):
             server.on("/api/v1/pods", *[says(200, page) for page in pages])
@@ -81,7 +81,7 @@ class TestPods:
 
     async def test_deleting_a_pod_that_is_gone_is_no_error(self, tmp_path: Path) -> None:
         """BEH-37. Nor is one of the same name that has come since: the server refuses the old one's UID."""
-        successor = {**stored(a_pod("web", "n")), "metadata": {"name": "web", "uid": "another"}}
+        successor = {**stored(a_least_pod("web", "n")), "metadata": {"name": "web", "uid": "another"}}
         async with talking(tmp_path) as (server, client):
             server.on(
                 self.PATH, says(404, GONE), says(409, {"kind": "Status", "reason": "Conflict"}), says(200, successor)
@@ -146,9 +146,12 @@ class TestPods:
         ]
 
     async def test_a_pod_is_read_as_the_same_one_or_not_at_all(self, tmp_path: Path) -> None:
-        successor = {**stored(a_pod("web", "n")), "metadata": {"name": "web", "namespace": "default", "uid": "another"}}
+        successor = {
+            **stored(a_least_pod("web", "n")),
+            "metadata": {"name": "web", "namespace": "default", "uid": "another"},
+        }
         async with talking(tmp_path) as (server, client):
-            server.on(self.PATH, says(200, stored(a_pod("web", "n"), 7)), says(200, successor), says(404, GONE))
+            server.on(self.PATH, says(200, stored(a_least_pod("web", "n"), 7)), says(200, successor), says(404, GONE))
 
             found = await KubePods(client, clock=time.time).read(the_pod())
             assert found is not None and found.resource_version == "7"
@@ -199,7 +202,11 @@ class TestClaims:
 
 class TestNodes:
     async def test_without_a_view_all_nodes_are_looked_through(self, tmp_path: Path) -> None:
-        items = [stored(a_node("a", "aws:///a/i-1")), stored(a_node("b", "aws:///a/i-2")), stored(a_node("c"))]
+        items = [
+            stored(a_least_node("a", "aws:///a/i-1")),
+            stored(a_least_node("b", "aws:///a/i-2")),
+            stored(a_least_node("c")),
+        ]
         async with talking(tmp_path) as (server, client):
             server.on("/api/v1/nodes", says(200, {"metadata": {"resourceVersion": "9"}, "items": items}))
 
@@ -218,11 +225,11 @@ class TestNodes:
         causes = [{"reason": "FieldValueInvalid", "field": field}] if field else []
         async with talking(tmp_path) as (server, client):
             refusal = {"reason": "Invalid", "message": "rejected", "details": {"causes": causes}}
-            server.on("/api/v1/nodes/n", says(422, refusal), says(200, stored(a_node("n"), version=6)))
+            server.on("/api/v1/nodes/n", says(422, refusal), says(200, stored(a_least_node("n"), version=6)))
 
             with pytest.raises(failure) as caught:
                 await KubeNodes(client, lookups=None).patch(
-                    parse_node(stored(a_node("n"))), MetadataChange(labels={"a": "1"})
+                    parse_node(stored(a_least_node("n"))), MetadataChange(labels={"a": "1"})
                 )
 
         assert server.asked[0][4]["Content-Type"] == "application/json-patch+json"
@@ -235,7 +242,7 @@ class TestNodes:
         self, tmp_path: Path, causes: list[Json]
     ) -> None:
         refusal = {"reason": "Invalid", "message": "denied request: ask us", "details": {"causes": causes}}
-        node = stored(a_node("n"))
+        node = stored(a_least_node("n"))
         async with talking(tmp_path) as (server, client):
             server.on("/api/v1/nodes/n", says(422, refusal), says(200, node))
 

@@ -34,9 +34,9 @@ from dovetail.model.own.rollouts import Intent, NewRollout, Rollout, RolloutPlan
 from dovetail.model.places.move_changes import ending
 from dovetail.notices.notice import Notice
 from dovetail.ports.objects import ClaimStatus, MetadataChange, NewClaim, PoolStatus
-from tests.lifecycle.objects import NODE_CLASS as REFERENCE
-from tests.lifecycle.objects import a_joined_claim, a_joined_node, a_pod, a_pool
+from tests.lifecycle.objects import a_joined_claim, a_joined_node, a_new_pool, a_web_pod
 from tests.model.move_worlds import a_deployment
+from worlds.disruption import EC2_CLASS as REFERENCE
 
 ROLES = Path(__file__).parents[3] / "deploy" / "kubernetes" / "rbac.yaml"
 VERBS = {"POST": "create", "PATCH": "patch", "DELETE": "delete", "PUT": "update"}
@@ -80,7 +80,7 @@ async def used(*asked: Awaitable[object]) -> None:
 async def everything_that_is_asked() -> set[Right]:
     recorder = Recorder()
     client = cast(Client, recorder)
-    claim, node, pod, pool = a_joined_claim(), a_joined_node(), a_pod(), a_pool()
+    claim, node, pod, pool = a_joined_claim(), a_joined_node(), a_web_pod(), a_new_pool()
     change = MetadataChange(labels={"a": "b"})
     new = NewClaim(
         name="c",

@@ -10,23 +10,19 @@ from dovetail.adapters.kubernetes_json.parsing.nodes import parse_node, parse_no
 from dovetail.adapters.kubernetes_json.parsing.pools import parse_node_pool
 from dovetail.model.nodes import Node, NodeClaim, NodeClassRef
 from dovetail.model.pools import Budget, DisruptionPolicy
-
-
-def a_pool(**spec: Any) -> dict[str, Any]:
-    template = {"spec": {"nodeClassRef": {"group": "g", "kind": "K", "name": "n"}, "requirements": []}}
-    return {"metadata": {"name": "a"}, "spec": {"template": template, **spec}}
+from worlds.manifests import pool_manifest
 
 
 def test_what_a_pool_does_not_say_is_what_the_api_defaults_to() -> None:
     """DIS-193."""
-    assert parse_node_pool(a_pool()).disruption == DisruptionPolicy(
+    assert parse_node_pool(pool_manifest()).disruption == DisruptionPolicy(
         policy="WhenEmptyOrUnderutilized", consolidate_after=0.0, budgets=(Budget(nodes="10%"),)
     )
 
 
 def test_never_is_no_duration() -> None:
     """DIS-194."""
-    pool = parse_node_pool(a_pool(disruption={"consolidateAfter": "Never"}))
+    pool = parse_node_pool(pool_manifest(disruption={"consolidateAfter": "Never"}))
     claim = parse_node_claim({"metadata": {"name": "c"}, "spec": {"expireAfter": "Never"}})
     assert (pool.disruption.consolidate_after, claim.expire_after) == (None, None)
 
@@ -44,7 +40,7 @@ def test_never_is_no_duration() -> None:
 def test_a_budget_of_other_types_than_the_api_has_is_unreadable(budget: dict[str, Any]) -> None:
     """DIS-49: a text has letters, which are no reasons."""
     with pytest.raises(UnreadableObject) as caught:
-        parse_node_pool(a_pool(disruption={"budgets": [budget]}))
+        parse_node_pool(pool_manifest(disruption={"budgets": [budget]}))
 
     assert "spec.disruption" in str(caught.value)
 
@@ -52,7 +48,7 @@ def test_a_budget_of_other_types_than_the_api_has_is_unreadable(budget: dict[str
 def test_an_empty_list_of_reasons_is_not_an_absent_one() -> None:
     """DIS-52."""
     budgets = [{"nodes": "1", "reasons": []}, {"nodes": "1"}]
-    assert [b.reasons for b in parse_node_pool(a_pool(disruption={"budgets": budgets})).disruption.budgets] == [
+    assert [b.reasons for b in parse_node_pool(pool_manifest(disruption={"budgets": budgets})).disruption.budgets] == [
         (),
         None,
     ]
@@ -70,7 +66,9 @@ def test_an_object_that_says_nothing_is_read_in_every_field() -> None:
 
 def test_a_pool_carries_the_hash_of_its_template() -> None:
     """NPL-1."""
-    assert parse_node_pool(a_pool(limits={"cpu": "1"})).hash == parse_node_pool(a_pool(weight=7)).hash != ""
+    assert (
+        parse_node_pool(pool_manifest(limits={"cpu": "1"})).hash == parse_node_pool(pool_manifest(weight=7)).hash != ""
+    )
 
 
 @pytest.mark.parametrize(

@@ -4,14 +4,12 @@ from typing import Any
 
 from dovetail.adapters.simulator.play.tick import is_true
 from dovetail.model import names
-from dovetail.model.nodes import NodeClassRef
 from dovetail.model.pods import Expression
 from dovetail.model.values.json import Json
 from dovetail.model.values.resources import parse_resources
 from dovetail.ports.objects import NewClaim
 from testbed.simulated_world import SimulatedWorld
-
-CLASS = NodeClassRef(group="dovetail.sh", kind="EmbeddedNodeClass", name="default")
+from worlds.manifests import EMBEDDED_CLASS, pod_spec
 
 
 def a_node_class(name: str = "default", **spec: Any) -> Json:
@@ -20,30 +18,6 @@ def a_node_class(name: str = "default", **spec: Any) -> Json:
         "kind": "EmbeddedNodeClass",
         "metadata": {"name": name},
         "spec": spec,
-    }
-
-
-def a_pool(name: str = "default", **spec: Any) -> Json:
-    reference = {"group": CLASS.group, "kind": CLASS.kind, "name": CLASS.name}
-    template = {"spec": {"nodeClassRef": reference, "requirements": []}}
-    return {
-        "apiVersion": "karpenter.sh/v1",
-        "kind": "NodePool",
-        "metadata": {"name": name},
-        "spec": {"template": template, **spec},
-    }
-
-
-def a_pod_spec(cpu: str = "500m", **spec: Any) -> Json:
-    return {"containers": [{"name": "main", "resources": {"requests": {"cpu": cpu, "memory": "128Mi"}}}], **spec}
-
-
-def a_pod(name: str = "lone", labels: dict[str, str] | None = None, **spec: Any) -> Json:
-    return {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": {"name": name, "namespace": "default", "labels": labels or {}},
-        "spec": a_pod_spec(**spec),
     }
 
 
@@ -56,7 +30,7 @@ def a_deployment(replicas: int, name: str = "web", **spec: Any) -> Json:
         "spec": {
             "replicas": replicas,
             "selector": {"matchLabels": labels},
-            "template": {"metadata": {"labels": labels}, "spec": a_pod_spec(**spec)},
+            "template": {"metadata": {"labels": labels}, "spec": pod_spec(**spec)},
         },
     }
 
@@ -70,21 +44,6 @@ def a_pdb(app: str = "web", **spec: Any) -> Json:
     }
 
 
-def a_node(name: str = "n1", cpu: str = "4", taints: list[Json] | None = None, **labels: str) -> Json:
-    amounts = {"cpu": cpu, "memory": "16Gi", "pods": "110"}
-    return {
-        "apiVersion": "v1",
-        "kind": "Node",
-        "metadata": {"name": name, "labels": {names.HOSTNAME: name, **labels}},
-        "spec": {"taints": taints or []},
-        "status": {
-            "capacity": amounts,
-            "allocatable": amounts,
-            "conditions": [{"type": "Ready", "status": "True"}],
-        },
-    }
-
-
 def a_new_claim(name: str = "default-1", plan: str = "plan/0", **more: Any) -> NewClaim:
     return NewClaim(
         **{
@@ -93,7 +52,7 @@ def a_new_claim(name: str = "default-1", plan: str = "plan/0", **more: Any) -> N
             "annotations": {names.PLAN: plan},
             "finalizers": (names.TERMINATION_FINALIZER,),
             "owner": None,
-            "node_class": CLASS,
+            "node_class": EMBEDDED_CLASS,
             "requirements": (linux(), amd64()),
             "requests": parse_resources({"cpu": "2", "memory": "2Gi", "pods": "5"}),
             **more,
@@ -115,3 +74,8 @@ def ready_pods(world: SimulatedWorld) -> list[Json]:
 
 def nodes_of_pods(world: SimulatedWorld) -> list[str]:
     return [pod["spec"].get("nodeName", "") for pod in world.objects("Pod")]
+
+
+# The names of before, until every folder has the new ones.
+from worlds.manifests import node_manifest as a_node, pod_manifest as a_pod, pool_manifest as a_pool
+a_pod_spec, CLASS = pod_spec, EMBEDDED_CLASS

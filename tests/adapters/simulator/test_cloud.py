@@ -15,7 +15,7 @@ from tests.adapters.simulator.conftest import Stage
 from tests.adapters.simulator.manifests import a_new_claim, a_node_class
 
 
-async def a_claim(adapter: SimulatedAdapter, name: str = "default-1", *more: Expression) -> NodeClaim:
+async def a_created_claim(adapter: SimulatedAdapter, name: str = "default-1", *more: Expression) -> NodeClaim:
     claim = a_new_claim(name)
     requirements = (*claim.requirements, *more)
     return await adapter.claims.create(a_new_claim(name, requirements=requirements))
@@ -54,7 +54,7 @@ def test_the_catalogue_is_that_of_upstreams_simulator_to_the_last_bit() -> None:
 
 
 async def test_a_claim_gets_the_cheapest_offering_that_holds_it(adapter: SimulatedAdapter) -> None:
-    claim = await a_claim(adapter)
+    claim = await a_created_claim(adapter)
 
     instance = await launched(adapter, claim)
 
@@ -65,7 +65,7 @@ async def test_a_claim_gets_the_cheapest_offering_that_holds_it(adapter: Simulat
 
 
 async def test_the_same_token_launches_once(stage: Stage, adapter: SimulatedAdapter) -> None:
-    claim = await a_claim(adapter)
+    claim = await a_created_claim(adapter)
     request = await prepared(adapter, claim)
 
     answers = [await adapter.cloud.launch(claim, request, "t") for _ in range(3)]
@@ -78,7 +78,7 @@ async def test_the_same_token_with_other_parameters_is_refused_as_aws_does(
     stage: Stage, adapter: SimulatedAdapter
 ) -> None:
     """AWS-181: IdempotentParameterMismatch."""
-    claim, other = await a_claim(adapter), await a_claim(adapter, "default-2")
+    claim, other = await a_created_claim(adapter), await a_created_claim(adapter, "default-2")
     await launched(adapter, claim, "t")
 
     with pytest.raises(Refused, match="IdempotentParameterMismatch"):
@@ -90,7 +90,7 @@ async def test_the_same_token_with_other_parameters_is_refused_as_aws_does(
 async def test_a_token_never_launches_a_second_instance_even_after_the_first_is_gone(
     stage: Stage, adapter: SimulatedAdapter
 ) -> None:
-    claim = await a_claim(adapter)
+    claim = await a_created_claim(adapter)
     request = await prepared(adapter, claim)
     first = await launched(adapter, claim)
     await adapter.cloud.terminate(first.provider_id)
@@ -107,7 +107,7 @@ async def test_an_answer_lost_after_the_launch_leaves_the_instance_to_be_found(
     stage: Stage, adapter: SimulatedAdapter
 ) -> None:
     """DUR-1."""
-    claim = await a_claim(adapter)
+    claim = await a_created_claim(adapter)
     request = await prepared(adapter, claim)
     stage.world.fail("cloud:launch", "after")
 
@@ -121,7 +121,7 @@ async def test_an_answer_lost_after_the_launch_leaves_the_instance_to_be_found(
 
 
 async def test_a_fault_before_the_effect_launches_nothing(stage: Stage, adapter: SimulatedAdapter) -> None:
-    claim = await a_claim(adapter)
+    claim = await a_created_claim(adapter)
     stage.world.fail("cloud:launch", "before", "Throttled")
 
     with pytest.raises(Exception, match="fault on order"):
@@ -132,7 +132,7 @@ async def test_a_fault_before_the_effect_launches_nothing(stage: Stage, adapter:
 
 
 async def test_a_fault_lasts_until_the_world_is_mended(stage: Stage, adapter: SimulatedAdapter) -> None:
-    claim = await a_claim(adapter)
+    claim = await a_created_claim(adapter)
     request = await prepared(adapter, claim)
     stage.world.fail("cloud:launch", "before", times=1000)
 
@@ -149,7 +149,7 @@ async def test_a_shortage_of_one_offering_leads_to_the_next_and_is_remembered_fo
     stage: Stage, adapter: SimulatedAdapter
 ) -> None:
     """AWS-72."""
-    claim = await a_claim(adapter)
+    claim = await a_created_claim(adapter)
     request = await prepared(adapter, claim)
     stage.world.sell_out("c-4x-amd64-linux", "test-zone-a", "spot")
 
@@ -166,7 +166,7 @@ async def test_a_shortage_of_one_offering_leads_to_the_next_and_is_remembered_fo
 async def test_a_shortage_everywhere_is_no_capacity_and_the_token_stays_free(
     stage: Stage, adapter: SimulatedAdapter
 ) -> None:
-    claim = await a_claim(adapter)
+    claim = await a_created_claim(adapter)
     request = await prepared(adapter, claim)
     stage.world.sell_out()
 
@@ -180,7 +180,7 @@ async def test_a_shortage_everywhere_is_no_capacity_and_the_token_stays_free(
 
 @pytest.mark.parametrize("status", ["False", "Unknown"])
 async def test_a_class_that_is_not_ready_is_a_reason(stage: Stage, adapter: SimulatedAdapter, status: str) -> None:
-    claim = await a_claim(adapter)
+    claim = await a_created_claim(adapter)
     conditions = [{"type": "Ready", "status": status, "message": "no subnet"}]
     stage.world.apply({**a_node_class(), "status": {"conditions": conditions}})
 
@@ -191,7 +191,7 @@ async def test_a_class_that_is_not_ready_is_a_reason(stage: Stage, adapter: Simu
 
 
 async def test_a_missing_class_is_a_reason(stage: Stage, adapter: SimulatedAdapter) -> None:
-    claim = await a_claim(adapter)
+    claim = await a_created_claim(adapter)
     stage.world.delete("EmbeddedNodeClass", "default")
 
     assert isinstance(await adapter.cloud.prepare(claim), ClassNotReady)
@@ -201,7 +201,7 @@ async def test_drift_distinguishes_a_changed_class_from_a_changed_image(
     stage: Stage, adapter: SimulatedAdapter
 ) -> None:
     """CLD-6."""
-    claim = await a_claim(adapter)
+    claim = await a_created_claim(adapter)
     instance = await launched(adapter, claim)
     claim = a_launched(claim, instance)
 
@@ -228,7 +228,7 @@ def a_launched(claim: NodeClaim, instance: Instance) -> NodeClaim:
 
 
 async def test_only_this_clusters_instances_are_listed(stage: Stage, adapter: SimulatedAdapter) -> None:
-    claim = await a_claim(adapter)
+    claim = await a_created_claim(adapter)
     instance = await launched(adapter, claim)
     strange = LaunchCall(
         token="",
@@ -250,7 +250,7 @@ async def test_termination_is_under_way_and_then_done_however_often_it_is_asked(
     stage: Stage, adapter: SimulatedAdapter
 ) -> None:
     """CLD-2."""
-    instance = await launched(adapter, await a_claim(adapter))
+    instance = await launched(adapter, await a_created_claim(adapter))
 
     answers = [await adapter.cloud.terminate(instance.provider_id) for _ in range(2)]
     stage.pass_time(2)

@@ -4,11 +4,12 @@ import pytest
 
 from dovetail.adapters.simulator.api_server.rejected import Rejected
 from tests.adapters.simulator.conftest import Stage
-from tests.adapters.simulator.manifests import a_deployment, a_node, a_pod, a_pool
+from tests.adapters.simulator.manifests import a_deployment
+from worlds.manifests import node_manifest, pod_manifest, pool_manifest
 
 
 def test_a_patch_that_changes_nothing_leaves_the_version_alone(stage: Stage) -> None:
-    before = stage.world.apply(a_pool())
+    before = stage.world.apply(pool_manifest())
 
     after = stage.world.patch("NodePool", "default", {"spec": {"disruption": {"consolidateAfter": "0s"}}})
 
@@ -16,7 +17,7 @@ def test_a_patch_that_changes_nothing_leaves_the_version_alone(stage: Stage) -> 
 
 
 def test_the_generation_rises_with_the_spec_and_not_with_metadata_or_status(stage: Stage) -> None:
-    stage.world.apply(a_pool())
+    stage.world.apply(pool_manifest())
     stage.world.patch("NodePool", "default", {"metadata": {"labels": {"a": "b"}}})
     unchanged = stage.world.patch("NodePool", "default", {"status": {"nodes": 1}}, "status")
 
@@ -26,7 +27,7 @@ def test_the_generation_rises_with_the_spec_and_not_with_metadata_or_status(stag
 
 
 def test_a_write_to_the_spec_does_not_reach_the_status_nor_the_other_way_round(stage: Stage) -> None:
-    stage.world.apply(a_pool())
+    stage.world.apply(pool_manifest())
 
     stage.world.patch("NodePool", "default", {"status": {"nodes": 7}})
     body = stage.world.patch("NodePool", "default", {"spec": {"weight": 5}}, "status")
@@ -35,7 +36,7 @@ def test_a_write_to_the_spec_does_not_reach_the_status_nor_the_other_way_round(s
 
 
 def test_a_new_finalizer_on_a_deleting_object_is_refused(stage: Stage) -> None:
-    stage.world.apply({**a_node(), "metadata": {"name": "n1", "finalizers": ["a/b"]}})
+    stage.world.apply({**node_manifest(), "metadata": {"name": "n1", "finalizers": ["a/b"]}})
     stage.world.delete("Node", "n1")
 
     with pytest.raises(Rejected) as rejected:
@@ -46,21 +47,21 @@ def test_a_new_finalizer_on_a_deleting_object_is_refused(stage: Stage) -> None:
 
 def test_a_pool_that_breaks_a_rule_of_the_api_is_refused_with_that_rule(stage: Stage) -> None:
     with pytest.raises(Rejected) as rejected:
-        stage.world.apply(a_pool(weight=101))
+        stage.world.apply(pool_manifest(weight=101))
 
     assert rejected.value.code == 422
     assert "spec.weight" in rejected.value.message
 
 
 def test_the_defaults_of_the_api_are_filled_in(stage: Stage) -> None:
-    body = stage.world.apply(a_pool())
+    body = stage.world.apply(pool_manifest())
 
     assert body["spec"]["template"]["spec"]["expireAfter"] == "720h"
     assert body["spec"]["disruption"]["budgets"] == [{"nodes": "10%"}]
 
 
 def test_an_unbound_pod_is_gone_with_its_deletion(stage: Stage) -> None:
-    stage.world.apply(a_pod())
+    stage.world.apply(pod_manifest())
 
     stage.world.delete("Pod", "lone")
 
@@ -68,7 +69,7 @@ def test_an_unbound_pod_is_gone_with_its_deletion(stage: Stage) -> None:
 
 
 def test_a_bound_pod_stays_for_its_grace_and_a_shorter_one_counts_from_the_first_deletion(stage: Stage) -> None:
-    stage.world.apply(a_pod(nodeName="n1", terminationGracePeriodSeconds=60))
+    stage.world.apply(pod_manifest(nodeName="n1", terminationGracePeriodSeconds=60))
     stage.world.delete("Pod", "lone")
     stage.clock.now += 10
 

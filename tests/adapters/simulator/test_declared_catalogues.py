@@ -14,8 +14,9 @@ from dovetail.ports.cloud import Instance, Prepared
 from dovetail.wiring.simulated import SimulatedAdapter
 from testbed.simulated_world import SimulatedWorld
 from tests.adapters.simulator.conftest import Clock, Stage
-from tests.adapters.simulator.manifests import a_deployment, a_new_claim, a_node
-from tests.lifecycle.objects import a_claim
+from tests.adapters.simulator.manifests import a_deployment, a_new_claim
+from worlds.disruption import a_claim
+from worlds.manifests import node_manifest
 
 EC2 = NodeClassRef(group="karpenter.k8s.aws", kind="EC2NodeClass", name="default")
 STAMPED = {EC2_HASH: "1", EC2_HASH_VERSION: "v6"}
@@ -120,7 +121,7 @@ async def test_drift_compares_the_hash_that_stands_on_the_class(
 
 def test_a_replica_set_is_known_by_its_template_whatever_its_hash_is(stage: Stage) -> None:
     """A Deployment taken over keeps its pods, although another algorithm gave its ReplicaSet the hash."""
-    stage.world.apply(a_node())
+    stage.world.apply(node_manifest())
     deployment = stage.world.apply(a_deployment(2))
     stage.settle()
     (made,) = stage.world.objects("ReplicaSet")

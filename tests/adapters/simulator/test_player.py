@@ -20,16 +20,8 @@ from dovetail.ports.cloud import Instance, Prepared
 from dovetail.ports.failures import Conflict
 from dovetail.wiring.simulated import SimulatedAdapter
 from tests.adapters.simulator.conftest import Stage
-from tests.adapters.simulator.manifests import (
-    a_deployment,
-    a_new_claim,
-    a_node,
-    a_pdb,
-    a_pod,
-    a_pod_spec,
-    nodes_of_pods,
-    ready_pods,
-)
+from tests.adapters.simulator.manifests import a_deployment, a_new_claim, a_pdb, nodes_of_pods, ready_pods
+from worlds.manifests import node_manifest, pod_manifest, pod_spec
 
 
 async def a_launch(adapter: SimulatedAdapter, name: str = "default-1", **more: Any) -> Instance:
@@ -139,12 +131,12 @@ async def test_a_node_held_by_a_finalizer_outlives_its_instance(stage: Stage, ad
 
 
 def test_a_silent_kubelet_neither_starts_nor_stops_pods(stage: Stage) -> None:
-    stage.world.apply(a_node())
-    stage.world.apply(a_pod("running"))
+    stage.world.apply(node_manifest())
+    stage.world.apply(pod_manifest("running"))
     stage.pass_time(2)
 
     stage.world.silence("n1")
-    stage.world.apply(a_pod("late"))
+    stage.world.apply(pod_manifest("late"))
     stage.world.delete("Pod", "running", grace=1)
     stage.pass_time(60)
 
@@ -153,7 +145,7 @@ def test_a_silent_kubelet_neither_starts_nor_stops_pods(stage: Stage) -> None:
 
 
 def test_a_deployments_pods_are_bound_and_run(stage: Stage) -> None:
-    stage.world.apply(a_node(cpu="4"))
+    stage.world.apply(node_manifest(cpu="4"))
     stage.world.apply(a_deployment(3))
 
     stage.pass_time(2)
@@ -164,7 +156,7 @@ def test_a_deployments_pods_are_bound_and_run(stage: Stage) -> None:
 
 
 def test_a_pod_without_room_is_marked_unschedulable(stage: Stage) -> None:
-    stage.world.apply(a_node(cpu="1"))
+    stage.world.apply(node_manifest(cpu="1"))
     stage.world.apply(a_deployment(3))
 
     stage.pass_time(2)
@@ -176,13 +168,13 @@ def test_a_pod_without_room_is_marked_unschedulable(stage: Stage) -> None:
 
 
 def test_of_pods_that_are_refused_again_a_few_are_written_to_and_one_that_fits_is_bound(stage: Stage) -> None:
-    stage.world.apply(a_node())
+    stage.world.apply(node_manifest())
     for number in range(MOST_MARKED_AGAIN + 10):
-        stage.world.apply(a_pod(f"large-{number:02d}", cpu="8"))
+        stage.world.apply(pod_manifest(f"large-{number:02d}", cpu="8"))
     stage.settle()
 
-    stage.world.apply(a_node("n2"))
-    stage.world.apply(a_pod("small"))
+    stage.world.apply(node_manifest("n2"))
+    stage.world.apply(pod_manifest("small"))
     stage.player.tick(stage.clock.now)
 
     marked = Counter(_message_of(pod)[:3] for pod in stage.world.objects("Pod") if pod["metadata"]["name"] != "small")
@@ -220,7 +212,7 @@ def _message_of(pod: dict[str, Any]) -> str:
 
 
 def test_a_shrunken_deployments_pods_stop_and_are_gone(stage: Stage) -> None:
-    stage.world.apply(a_node())
+    stage.world.apply(node_manifest())
     stage.world.apply(a_deployment(3))
     stage.pass_time(2)
 
@@ -231,9 +223,9 @@ def test_a_shrunken_deployments_pods_stop_and_are_gone(stage: Stage) -> None:
 
 
 def test_a_stubborn_pod_uses_up_its_grace_and_no_more(stage: Stage) -> None:
-    stubborn = a_pod(terminationGracePeriodSeconds=10)
+    stubborn = pod_manifest(terminationGracePeriodSeconds=10)
     stubborn["metadata"]["annotations"] = {STOP_SECONDS: "600"}
-    stage.world.apply(a_node())
+    stage.world.apply(node_manifest())
     stage.world.apply(stubborn)
     stage.pass_time(2)
     stage.world.delete("Pod", "lone")
@@ -247,9 +239,9 @@ def test_a_stubborn_pod_uses_up_its_grace_and_no_more(stage: Stage) -> None:
 
 
 def test_a_pod_that_runs_for_a_while_succeeds(stage: Stage) -> None:
-    short = a_pod()
+    short = pod_manifest()
     short["metadata"]["annotations"] = {RUN_SECONDS: "5"}
-    stage.world.apply(a_node())
+    stage.world.apply(node_manifest())
     stage.world.apply(short)
 
     stage.pass_time(10)
@@ -258,7 +250,7 @@ def test_a_pod_that_runs_for_a_while_succeeds(stage: Stage) -> None:
 
 
 def test_a_changed_template_replaces_the_pods(stage: Stage) -> None:
-    stage.world.apply(a_node())
+    stage.world.apply(node_manifest())
     stage.world.apply(a_deployment(2))
     stage.pass_time(2)
     old = {p["metadata"]["uid"] for p in stage.world.objects("Pod")}
@@ -273,14 +265,16 @@ def test_a_changed_template_replaces_the_pods(stage: Stage) -> None:
 def test_selectors_taints_and_affinity_are_honoured(stage: Stage) -> None:
     exists = {"matchExpressions": [{"key": "disk", "operator": "Exists"}]}
     affinity = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [exists]}}}
-    stage.world.apply(a_node("plain"))
-    stage.world.apply(a_node("chosen", zone="a"))
-    stage.world.apply(a_node("fast", disk="nvme"))
-    stage.world.apply(a_node("tainted", cpu="64", taints=[{"key": "team", "value": "b", "effect": "NoSchedule"}]))
-    stage.world.apply(a_pod("selects", nodeSelector={"zone": "a"}))
-    stage.world.apply(a_pod("wants-disk", affinity=affinity))
-    stage.world.apply(a_pod("tolerates", cpu="32", tolerations=[{"key": "team", "operator": "Exists"}]))
-    stage.world.apply(a_pod("nowhere", nodeSelector={"zone": "z"}))
+    stage.world.apply(node_manifest("plain"))
+    stage.world.apply(node_manifest("chosen", zone="a"))
+    stage.world.apply(node_manifest("fast", disk="nvme"))
+    stage.world.apply(
+        node_manifest("tainted", cpu="64", taints=[{"key": "team", "value": "b", "effect": "NoSchedule"}])
+    )
+    stage.world.apply(pod_manifest("selects", nodeSelector={"zone": "a"}))
+    stage.world.apply(pod_manifest("wants-disk", affinity=affinity))
+    stage.world.apply(pod_manifest("tolerates", cpu="32", tolerations=[{"key": "team", "operator": "Exists"}]))
+    stage.world.apply(pod_manifest("nowhere", nodeSelector={"zone": "z"}))
 
     stage.pass_time(2)
 
@@ -289,9 +283,9 @@ def test_selectors_taints_and_affinity_are_honoured(stage: Stage) -> None:
 
 
 def test_a_cordoned_node_takes_no_pod(stage: Stage) -> None:
-    stage.world.apply(a_node())
+    stage.world.apply(node_manifest())
     stage.world.patch("Node", "n1", {"spec": {"unschedulable": True}})
-    stage.world.apply(a_pod())
+    stage.world.apply(pod_manifest())
 
     stage.settle()
 
@@ -302,9 +296,9 @@ def test_anti_affinity_and_hard_spread_are_honoured(stage: Stage) -> None:
     selector = {"matchLabels": {"app": "web"}}
     apart = {"topologyKey": names.HOSTNAME, "labelSelector": selector}
     spread = {"topologyKey": "zone", "maxSkew": 1, "whenUnsatisfiable": "DoNotSchedule", "labelSelector": selector}
-    stage.world.apply(a_node("a1", zone="a"))
-    stage.world.apply(a_node("a2", zone="a"))
-    stage.world.apply(a_node("b1", cpu="600m", zone="b"))
+    stage.world.apply(node_manifest("a1", zone="a"))
+    stage.world.apply(node_manifest("a2", zone="a"))
+    stage.world.apply(node_manifest("b1", cpu="600m", zone="b"))
     anti = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [apart]}}
     stage.world.apply(a_deployment(4, affinity=anti, topologySpreadConstraints=[spread]))
 
@@ -314,7 +308,7 @@ def test_anti_affinity_and_hard_spread_are_honoured(stage: Stage) -> None:
 
 
 def test_a_budget_blocks_the_eviction_that_it_does_not_allow(stage: Stage) -> None:
-    stage.world.apply(a_node())
+    stage.world.apply(node_manifest())
     stage.world.apply(a_deployment(3))
     stage.world.apply(a_pdb(minAvailable=2))
 
@@ -332,7 +326,7 @@ def test_a_budget_blocks_the_eviction_that_it_does_not_allow(stage: Stage) -> No
 async def test_one_allowance_is_granted_once_and_given_again_when_the_pod_is_replaced(
     stage: Stage, adapter: SimulatedAdapter
 ) -> None:
-    stage.world.apply(a_node())
+    stage.world.apply(node_manifest())
     stage.world.apply(a_deployment(3))
     stage.world.apply(a_pdb(maxUnavailable=1))
     stage.pass_time(2)
@@ -349,7 +343,7 @@ async def test_one_allowance_is_granted_once_and_given_again_when_the_pod_is_rep
 async def test_two_budgets_on_one_pod_are_an_error(stage: Stage, adapter: SimulatedAdapter) -> None:
     """TRM-26."""
     other = a_pdb(minAvailable=0)
-    stage.world.apply(a_node())
+    stage.world.apply(node_manifest())
     stage.world.apply(a_deployment(1))
     stage.world.apply(a_pdb(minAvailable=0))
     stage.world.apply({**other, "metadata": {**other["metadata"], "name": "second"}})
@@ -375,8 +369,8 @@ async def test_the_claims_of_a_deleted_pool_are_collected(stage: Stage, adapter:
 
 
 def test_the_pods_of_a_node_that_is_gone_are_collected(stage: Stage) -> None:
-    stage.world.apply(a_node())
-    stage.world.apply(a_pod())
+    stage.world.apply(node_manifest())
+    stage.world.apply(pod_manifest())
     stage.pass_time(2)
 
     stage.world.delete("Node", "n1")
@@ -386,7 +380,7 @@ def test_the_pods_of_a_node_that_is_gone_are_collected(stage: Stage) -> None:
 
 
 def test_a_deleted_deployment_takes_everything_with_it(stage: Stage) -> None:
-    stage.world.apply(a_node())
+    stage.world.apply(node_manifest())
     stage.world.apply(a_deployment(2))
     stage.pass_time(2)
 
@@ -398,9 +392,9 @@ def test_a_deleted_deployment_takes_everything_with_it(stage: Stage) -> None:
 
 def test_a_daemon_runs_once_on_every_node_that_takes_it(stage: Stage) -> None:
     labels = {"app": "agent"}
-    stage.world.apply(a_node("n1"))
-    stage.world.apply(a_node("n2"))
-    stage.world.apply(a_node("other", taints=[{"key": "x", "effect": "NoSchedule"}]))
+    stage.world.apply(node_manifest("n1"))
+    stage.world.apply(node_manifest("n2"))
+    stage.world.apply(node_manifest("other", taints=[{"key": "x", "effect": "NoSchedule"}]))
     stage.world.apply(
         {
             "apiVersion": "apps/v1",
@@ -408,7 +402,7 @@ def test_a_daemon_runs_once_on_every_node_that_takes_it(stage: Stage) -> None:
             "metadata": {"name": "agent", "namespace": "default"},
             "spec": {
                 "selector": {"matchLabels": labels},
-                "template": {"metadata": {"labels": labels}, "spec": a_pod_spec(cpu="100m")},
+                "template": {"metadata": {"labels": labels}, "spec": pod_spec(cpu="100m")},
             },
         }
     )
@@ -420,7 +414,7 @@ def test_a_daemon_runs_once_on_every_node_that_takes_it(stage: Stage) -> None:
 
 def test_an_attachment_goes_when_no_pod_on_its_node_uses_the_volume(stage: Stage) -> None:
     volume = {"name": "data", "persistentVolumeClaim": {"claimName": "data"}}
-    stage.world.apply(a_node())
+    stage.world.apply(node_manifest())
     stage.world.apply(
         {
             "apiVersion": "v1",
@@ -429,7 +423,7 @@ def test_an_attachment_goes_when_no_pod_on_its_node_uses_the_volume(stage: Stage
             "spec": {"volumeName": "pv-1"},
         }
     )
-    stage.world.apply(a_pod(nodeName="n1", volumes=[volume]))
+    stage.world.apply(pod_manifest(nodeName="n1", volumes=[volume]))
     stage.world.apply(
         {
             "apiVersion": "storage.k8s.io/v1",
@@ -449,7 +443,7 @@ def test_an_attachment_goes_when_no_pod_on_its_node_uses_the_volume(stage: Stage
 
 
 def test_a_world_at_rest_is_not_written_to(stage: Stage) -> None:
-    stage.world.apply(a_node())
+    stage.world.apply(node_manifest())
     stage.world.apply(a_deployment(3))
     stage.world.apply(a_pdb(minAvailable=1))
     stage.pass_time(5)
@@ -464,10 +458,10 @@ async def test_a_nominated_pod_is_bound_to_its_node_and_others_leave_it_the_room
     stage: Stage, adapter: SimulatedAdapter
 ) -> None:
     """As the kube-scheduler does: the first to come would have taken the room of the last, and the emptier node."""
-    stage.world.apply(a_node("tight", cpu="2"))
-    stage.world.apply(a_node("wide", cpu="2500m"))
+    stage.world.apply(node_manifest("tight", cpu="2"))
+    stage.world.apply(node_manifest("wide", cpu="2500m"))
     for name in ("a-first", "z-last"):
-        stage.world.apply(a_pod(name, cpu="2"))
+        stage.world.apply(pod_manifest(name, cpu="2"))
     [last] = [parse_pod(raw) for raw in stage.world.objects("Pod") if raw["metadata"]["name"] == "z-last"]
     await adapter.pods.nominate(last, "wide")
 
@@ -478,8 +472,8 @@ async def test_a_nominated_pod_is_bound_to_its_node_and_others_leave_it_the_room
 
 
 async def test_a_nomination_goes_with_a_try_in_vain(stage: Stage, adapter: SimulatedAdapter) -> None:
-    stage.world.apply(a_node("tight", cpu="1"))
-    stage.world.apply(a_pod("web", cpu="2"))
+    stage.world.apply(node_manifest("tight", cpu="1"))
+    stage.world.apply(pod_manifest("web", cpu="2"))
     stage.pass_time(1)
     [pod] = map(parse_pod, stage.world.objects("Pod"))
     await adapter.pods.nominate(pod, "tight")
@@ -491,7 +485,7 @@ async def test_a_nomination_goes_with_a_try_in_vain(stage: Stage, adapter: Simul
 
 
 async def test_a_pod_is_annotated_as_it_was_seen(stage: Stage, adapter: SimulatedAdapter) -> None:
-    stage.world.apply(a_pod("web"))
+    stage.world.apply(pod_manifest("web"))
     [pod] = map(parse_pod, stage.world.objects("Pod"))
 
     await adapter.pods.annotate(pod, names.POD_DELETION_COST, "-1")

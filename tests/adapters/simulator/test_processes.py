@@ -15,7 +15,8 @@ from dovetail.adapters.simulator.api_server.store import Store
 from dovetail.adapters.simulator.play.player import Player
 from dovetail.wiring.simulated import SimulatedAdapter
 from testbed.simulated_world import SimulatedWorld
-from tests.adapters.simulator.manifests import a_deployment, a_node, ready_pods
+from tests.adapters.simulator.manifests import a_deployment, ready_pods
+from worlds.manifests import node_manifest
 
 ROOT = Path(__file__).parents[3]
 WRITERS = ("a", "b", "c")
@@ -70,7 +71,7 @@ async def test_three_processes_write_at_once_without_an_error_and_a_watch_sees_a
 
 def test_the_player_as_a_process_moves_the_world_and_ends_when_asked(file: Path) -> None:
     world = SimulatedWorld.open(file)
-    world.apply(a_node())
+    world.apply(node_manifest())
     world.apply(a_deployment(3))
 
     player = run("-m", "dovetail.adapters.simulator.play", str(file), "--speed", "20")
@@ -128,7 +129,7 @@ def test_a_player_without_a_world_says_so(tmp_path: Path) -> None:
 
 def test_two_players_on_one_world_do_no_harm(file: Path) -> None:
     world = SimulatedWorld.open(file)
-    world.apply(a_node())
+    world.apply(node_manifest())
     world.apply(a_deployment(4))
     with world.playing(), world.playing():
         grown = until(lambda: len(ready_pods(world)) == 4)
@@ -143,7 +144,7 @@ def test_two_players_on_one_world_do_no_harm(file: Path) -> None:
 
 def test_a_player_that_is_killed_leaves_a_world_that_the_next_one_moves_on(file: Path) -> None:
     world = SimulatedWorld.open(file)
-    world.apply(a_node(cpu="64"))
+    world.apply(node_manifest(cpu="64"))
     player = run("-m", "dovetail.adapters.simulator.play", str(file), "--speed", "20")
     world.apply(a_deployment(40))
     until(lambda: len(world.objects("Pod")) > 0)

@@ -13,7 +13,8 @@ from dovetail.model.values.json import Json
 from dovetail.ports.failures import Forbidden, Refused, Unreachable
 from dovetail.wiring.simulated import SimulatedAdapter, SimulatedCaller
 from tests.adapters.simulator.conftest import Stage
-from tests.adapters.simulator.manifests import a_new_claim, a_node, a_pod
+from tests.adapters.simulator.manifests import a_new_claim
+from worlds.manifests import node_manifest, pod_manifest
 
 NODE = object_path("/api/v1/nodes", "n1")
 
@@ -40,7 +41,7 @@ async def test_a_dry_run_is_judged_and_leaves_nothing_behind(stage: Stage, adapt
 async def test_a_worker_changes_nothing_of_a_pod_but_its_nomination_and_its_deletion_cost(
     stage: Stage, client: SimulatedCaller
 ) -> None:
-    stage.world.apply(a_pod("web"))
+    stage.world.apply(pod_manifest("web"))
     pod = object_path("/api/v1/pods", "web", namespace="default")
     status = f"{pod}/status"
 
@@ -68,7 +69,7 @@ async def test_a_worker_changes_nothing_of_a_pod_but_its_nomination_and_its_dele
 async def test_operations_that_do_not_fit_change_nothing(
     stage: Stage, client: SimulatedCaller, operations: list[Json]
 ) -> None:
-    before = stage.world.apply(a_node(team="a"))
+    before = stage.world.apply(node_manifest(team="a"))
     changing = {"op": "add", "path": "/metadata/labels/team", "value": "c"}
 
     answer = await client.call(
@@ -80,7 +81,7 @@ async def test_operations_that_do_not_fit_change_nothing(
 
 
 async def test_conditions_are_merged_by_their_type(stage: Stage, client: SimulatedCaller) -> None:
-    stage.world.apply(a_node())
+    stage.world.apply(node_manifest())
     other = {"type": "Other", "status": "False"}
 
     await client.call(a_patch(f"{NODE}/status", {"status": {"conditions": [other]}}, patch_type=KEYED_PATCH))

@@ -17,7 +17,8 @@ from dovetail.model.values.json import Json
 from dovetail.ports.failures import Forbidden
 from dovetail.wiring.simulated import SimulatedAdapter, SimulatedCaller
 from tests.adapters.simulator.conftest import Stage
-from tests.adapters.simulator.manifests import a_deployment, a_node, ready_pods
+from tests.adapters.simulator.manifests import a_deployment, ready_pods
+from worlds.manifests import node_manifest
 
 
 def changed(replicas: int, **spec: Any) -> Json:
@@ -53,7 +54,7 @@ def test_a_changed_template_rolls_within_its_strategy(
     stage: Stage, replicas: int, surge: int | str, away: int | str, within: tuple[int, int]
 ) -> None:
     least, most = within
-    stage.world.apply(a_node(cpu="32"))
+    stage.world.apply(node_manifest(cpu="32"))
     stage.world.apply(a_service())
     strategy = {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": surge, "maxUnavailable": away}}
     before = a_deployment(replicas)
@@ -76,7 +77,7 @@ def test_a_changed_template_rolls_within_its_strategy(
 
 
 def test_recreate_makes_no_new_pod_before_the_old_ones_are_gone(stage: Stage) -> None:
-    stage.world.apply(a_node(cpu="32"))
+    stage.world.apply(node_manifest(cpu="32"))
     stage.world.apply(a_service())
     stage.world.apply(changed(2, strategy={"type": "Recreate"}, paused=False))
     stage.pass_time(3)
@@ -91,7 +92,7 @@ def test_recreate_makes_no_new_pod_before_the_old_ones_are_gone(stage: Stage) ->
 
 
 def test_one_that_is_paused_does_not_roll_and_is_still_scaled(stage: Stage) -> None:
-    stage.world.apply(a_node(cpu="32"))
+    stage.world.apply(node_manifest(cpu="32"))
     stage.world.apply(a_deployment(2))
     stage.pass_time(3)
     old = {p["metadata"]["uid"] for p in stage.world.objects("Pod")}
@@ -104,7 +105,7 @@ def test_one_that_is_paused_does_not_roll_and_is_still_scaled(stage: Stage) -> N
 
 
 def test_pods_count_as_available_only_once_they_have_been_ready_for_long_enough(stage: Stage) -> None:
-    stage.world.apply(a_node(cpu="32"))
+    stage.world.apply(node_manifest(cpu="32"))
     stage.world.apply(changed(1, minReadySeconds=10))
     stage.pass_time(5)
     before = of(stage)["status"]["availableReplicas"]
@@ -122,7 +123,7 @@ def deployment(stage: Stage) -> Deployment:
 async def test_a_move_goes_from_pod_to_pod_and_one_that_cannot_run_is_taken_back_to_the_same_pod(
     stage: Stage, adapter: SimulatedAdapter
 ) -> None:
-    for body in (*policies_that_guard_moves(), a_node(cpu="1"), a_service()):
+    for body in (*policies_that_guard_moves(), node_manifest(cpu="1"), a_service()):
         stage.world.apply(body)
     stage.world.apply(changed(1, progressDeadlineSeconds=30))
     stage.pass_time(3)
@@ -157,7 +158,7 @@ async def test_a_move_goes_from_pod_to_pod_and_one_that_cannot_run_is_taken_back
 async def test_a_worker_changes_nothing_of_a_deployment_but_a_move_where_the_policy_stands(
     stage: Stage, adapter: SimulatedAdapter
 ) -> None:
-    stage.world.apply(a_node())
+    stage.world.apply(node_manifest())
     stage.world.apply(a_deployment(1))
     client = SimulatedCaller(ApiServer(Calls(adapter.store, "dovetail/test", stage.clock)))
     path = object_path("/apis/apps/v1/deployments", "web", namespace="default")

@@ -12,7 +12,8 @@ from dovetail.messages.writes import Write
 from dovetail.ports.failures import Misconfigured, NotSeenYet
 from dovetail.wiring.simulated import SimulatedAdapter
 from tests.adapters.simulator.conftest import Stage
-from tests.adapters.simulator.manifests import a_new_claim, a_node, a_pod, a_pool
+from tests.adapters.simulator.manifests import a_new_claim
+from worlds.manifests import node_manifest, pod_manifest, pool_manifest
 
 PATIENCE_SECONDS = 60.0
 
@@ -24,7 +25,7 @@ async def seen(adapter: SimulatedAdapter, write: Write) -> None:
 async def test_a_write_by_another_process_wakes_a_waiting_reader(stage: Stage, adapter: SimulatedAdapter) -> None:
     before = adapter.view.revision()
 
-    stage.world.apply(a_node())
+    stage.world.apply(node_manifest())
     after = await asyncio.wait_for(adapter.view.changed(before), PATIENCE_SECONDS)
 
     assert after > before
@@ -32,7 +33,7 @@ async def test_a_write_by_another_process_wakes_a_waiting_reader(stage: Stage, a
 
 
 async def test_heartbeats_are_seen_and_are_no_change(stage: Stage, adapter: SimulatedAdapter) -> None:
-    stage.world.apply(a_node())
+    stage.world.apply(node_manifest())
     await asyncio.wait_for(adapter.view.changed(adapter.view.revision() - 1), PATIENCE_SECONDS)
     ready = {"type": "Ready", "status": "True", "lastTransitionTime": "2026-08-20T12:00:00Z"}
     first = stage.world.patch("Node", "n1", {"status": {"conditions": [ready]}}, "status")["metadata"]
@@ -74,9 +75,9 @@ def test_an_object_replaced_under_its_name_is_seen_as_a_deletion_and_a_creation(
     store = Store(stage.file)
     with store.reading() as connection:
         before = objects.newest_revision(connection)
-    first = stage.world.apply(a_pod())
+    first = stage.world.apply(pod_manifest())
     stage.world.delete("Pod", "lone")
-    second = stage.world.apply(a_pod())
+    second = stage.world.apply(pod_manifest())
 
     with store.reading() as connection:
         news, _ = news_since(connection, before)
@@ -91,8 +92,8 @@ def test_an_object_replaced_under_its_name_is_seen_as_a_deletion_and_a_creation(
 async def test_an_object_that_cannot_be_read_is_set_aside_and_the_others_stay(
     stage: Stage, adapter: SimulatedAdapter
 ) -> None:
-    stage.world.apply(a_pool())
-    broken = stage.world.apply(a_pool("broken"))
+    stage.world.apply(pool_manifest())
+    broken = stage.world.apply(pool_manifest("broken"))
     broken["spec"]["limits"] = {"cpu": "much"}
 
     written = stage.world.put_raw(broken)

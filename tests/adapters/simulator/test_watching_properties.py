@@ -13,7 +13,7 @@ from dovetail.adapters.simulator.api_server.feed import news_since
 from dovetail.adapters.simulator.api_server.rejected import Rejected
 from dovetail.adapters.simulator.api_server.store import Store
 from testbed.simulated_world import SimulatedWorld
-from tests.adapters.simulator.manifests import a_node, a_pod
+from worlds.manifests import node_manifest, pod_manifest
 
 KINDS = ("Node", "Pod")
 STEPS = st.lists(
@@ -32,7 +32,7 @@ Step = tuple[str, str, str, int]
 def act(world: SimulatedWorld, step: Step) -> None:
     verb, kind, name, number = step
     key = f"default/{name}" if kind == "Pod" else name
-    body = a_pod(name, {"n": str(number)}, nodeName="a") if kind == "Pod" else a_node(name, n=str(number))
+    body = pod_manifest(name, {"n": str(number)}, nodeName="a") if kind == "Pod" else node_manifest(name, n=str(number))
     if verb == "apply":
         world.apply({"kind": kind, "metadata": body["metadata"]} if world.get(kind, key) else body)
     elif verb == "delete":

@@ -14,7 +14,7 @@ from dovetail.model.pools import NodePool
 from dovetail.ports.cloud import Catalogues, Cloud, Instance
 from testbed.cloud.server import CloudServer
 from tests.ports.worlds.contract import unique
-from worlds.aws import ClassStore, Notices, a_claim, amd64, family, on_demand, open_adapter
+from worlds.aws import ClassStore, Notices, a_claim_of_ec2, amd64, family, on_demand, open_adapter
 
 
 class AwsCloudWorld:
@@ -35,7 +35,7 @@ class AwsCloudWorld:
 
     async def claim(self, node_class: NodeClassRef) -> NodeClaim:
         labels = {names.NODE_POOL: "general", "karpenter.k8s.aws/ec2nodeclass": node_class.name}
-        return a_claim(family("m5", "c5"), on_demand(), amd64(), node_class=node_class, labels=labels)
+        return a_claim_of_ec2(family("m5", "c5"), on_demand(), amd64(), node_class=node_class, labels=labels)
 
     async def pool(self, node_class: NodeClassRef) -> NodePool:
         reference = {"group": node_class.group, "kind": node_class.kind, "name": node_class.name}
