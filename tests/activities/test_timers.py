@@ -21,8 +21,9 @@ from dovetail.model.objects.pod_rules import awaits_eviction
 from tests.activities import test_draining
 from tests.activities.test_consistency import a_settled_world, look
 from tests.activities.test_departing import an_instance
-from tests.lifecycle.objects import a_claim, a_joined_claim, a_joined_node, a_pod, is_now
-from tests.lifecycle.test_gated import SILENT, a_pair, a_snapshot, silent, some
+from tests.lifecycle.objects import a_joined_claim, a_joined_node, a_web_pod, is_now
+from tests.lifecycle.test_gated import SILENT, a_claim_with_node, a_gated_snapshot, silent, some
+from worlds.disruption import a_claim
 from worlds.fakes import FakeClaims, FakeCloud, FakeNotices, World, departure_ports
 
 BEGAN = 1000.0
@@ -45,16 +46,16 @@ LAUNCHING = a_claim(created=BEGAN)
 REGISTERING = a_claim(created=BEGAN, conditions=(is_now(names.LAUNCHED, changed=BEGAN + 200.0),))
 EXPIRING = a_joined_claim(created=BEGAN, expire_after=7200.0)
 STAMPED = a_joined_claim(last_pod_event=BEGAN)
-LEAVING = a_pod(deleting_since=BEGAN)
+LEAVING = a_web_pod(deleting_since=BEGAN)
 
 
 def is_expired(claim: NodeClaim, now: float) -> bool:
-    return bool(expired(replace(a_snapshot(claim), now=now)))
+    return bool(expired(replace(a_gated_snapshot(claim), now=now)))
 
 
 def is_repaired(now: float) -> bool:
     sick = replace(silent(0), changed=BEGAN)
-    return bool(find_repairs(replace(a_snapshot(*a_pair(1, sick)), now=now), (SILENT,)).orders)
+    return bool(find_repairs(replace(a_gated_snapshot(*a_claim_with_node(1, sick)), now=now), (SILENT,)).orders)
 
 
 @pytest.mark.parametrize(
@@ -77,13 +78,13 @@ async def lists_of_the_cloud() -> list[float]:
     """The pauses between the first lists of a process and the later ones."""
     world = World(clock=BEGAN)
     finder = LostInstanceFinder(FakeCloud(world), FakeNotices(world), world.now, world.now)
-    return await pauses(world, lambda: finder.look(a_snapshot()), 22)
+    return await pauses(world, lambda: finder.look(a_gated_snapshot()), 22)
 
 
 async def static_pools() -> list[float]:
     world = World(clock=BEGAN)
     finder = ReplicaFinder(world.now)
-    return await pauses(world, lambda: finder.look(a_snapshot()), 2)
+    return await pauses(world, lambda: finder.look(a_gated_snapshot()), 2)
 
 
 async def consistency() -> list[float]:
@@ -97,9 +98,9 @@ async def consistency() -> list[float]:
 
 
 async def repairs_that_are_too_many() -> list[float]:
-    found = find_repairs(a_snapshot(*some(10, 3)), (SILENT,))
+    found = find_repairs(a_gated_snapshot(*some(10, 3)), (SILENT,))
     assert found.blocked and found.next_due is not None
-    return [found.next_due - a_snapshot().now]
+    return [found.next_due - a_gated_snapshot().now]
 
 
 async def pauses(world: World, ask: Callable[[], Awaitable[object]], count: int) -> list[float]:
@@ -115,7 +116,7 @@ async def pauses(world: World, ask: Callable[[], Awaitable[object]], count: int)
 
 async def evictions_of_a_pod_that_a_budget_holds() -> list[float]:
     stage = test_draining.new_stage()
-    pod = a_pod()
+    pod = a_web_pod()
     stage.holds(pod)
     stage.pods.answers[pod.uid] = "blocked"
     stage.world.at(1100.0, stage.pods.answers.clear)

@@ -4,7 +4,8 @@ import pytest
 
 from dovetail.lifecycle.conditions import claim_conditions_with, conditions_of_claim, false, true, unknown
 from dovetail.model import names
-from tests.lifecycle.objects import a_claim, a_joined_claim, is_now
+from tests.lifecycle.objects import a_joined_claim, is_now
+from worlds.disruption import a_claim
 
 
 def test_missing_dependents_stand_at_unknown_since_the_creation() -> None:

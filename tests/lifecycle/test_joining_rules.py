@@ -12,7 +12,8 @@ from dovetail.model import names
 from dovetail.model.pods import Owner
 from dovetail.model.scheduling.devices import NodeChoice, ResourceSlice
 from dovetail.model.scheduling.taints import Taint
-from tests.lifecycle.objects import UNREGISTERED, a_claim, a_joined_claim, a_joined_node, a_node, is_now
+from tests.lifecycle.objects import a_joined_claim, a_joined_node, is_now
+from worlds.disruption import UNREGISTERED, a_claim, a_node
 
 DEDICATED = Taint(key="dedicated", value="gpu", effect="NoSchedule")
 INIT = Taint(key="init", effect="NoSchedule")

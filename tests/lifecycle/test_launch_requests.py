@@ -21,7 +21,7 @@ from dovetail.lifecycle.launch_requests import (
 )
 from dovetail.model import names
 from dovetail.model.nodes import NodeClaim
-from tests.lifecycle.objects import a_claim
+from worlds.disruption import a_claim
 
 
 def test_a_frozen_request_is_read_back_as_it_was_written() -> None:

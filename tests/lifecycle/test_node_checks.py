@@ -9,10 +9,11 @@ from dovetail.lifecycle.node_checks import missing_class_labels, shape_issues
 from dovetail.model import names
 from dovetail.model.nodes import Node, NodeClaim
 from dovetail.model.snapshot import Snapshot
-from tests.lifecycle.objects import NODE_CLASS, a_claim, a_joined_claim, a_joined_node
+from tests.lifecycle.objects import a_joined_claim, a_joined_node
+from worlds.disruption import EC2_CLASS, a_claim
 
 LABEL = "karpenter.k8s.aws/ec2nodeclass"
-FOREIGN = replace(NODE_CLASS, group="other.cloud")
+FOREIGN = replace(EC2_CLASS, group="other.cloud")
 
 
 def unlabelled(*objects: NodeClaim | Node) -> list[tuple[str, str]]:
@@ -21,7 +22,7 @@ def unlabelled(*objects: NodeClaim | Node) -> list[tuple[str, str]]:
         now=2000.0,
         claims={one.name: one for one in objects if isinstance(one, NodeClaim)},
         nodes={one.name: one for one in objects if isinstance(one, Node)},
-        supported_node_classes=frozenset({(NODE_CLASS.group, NODE_CLASS.kind)}),
+        supported_node_classes=frozenset({(EC2_CLASS.group, EC2_CLASS.kind)}),
     )
     return [(missing.kind, missing.name) for missing in missing_class_labels(world)]
 

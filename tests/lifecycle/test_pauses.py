@@ -7,10 +7,8 @@ from dovetail.lifecycle.unfinished import deserted, expired, next_expiry, owners
 from dovetail.model import names
 from dovetail.model.objects.workloads import Namespace
 from dovetail.model.snapshot import Snapshot
-from tests.lifecycle.objects import a_joined_claim, a_joined_node, a_pool
-from tests.lifecycle.test_gated import a_snapshot as a_gated_snapshot
-from tests.lifecycle.test_gated import nodes, static
-from tests.lifecycle.test_unfinished import a_snapshot
+from tests.lifecycle.objects import a_joined_claim, a_joined_node, a_new_pool, a_snapshot
+from tests.lifecycle.test_gated import a_gated_snapshot, nodes, static
 
 OLD = a_joined_claim(expire_after=100.0)
 
@@ -31,7 +29,7 @@ def test_what_has_expired_stays_while_expiry_is_paused() -> None:
 
 
 def test_what_has_expired_stays_for_the_pause_of_its_own_pool_alone() -> None:
-    pool = a_pool(annotations={names.PAUSED: "expiry"})
+    pool = a_new_pool(annotations={names.PAUSED: "expiry"})
     other = replace(OLD, name="other", uid="other", labels={names.NODE_POOL: "other"})
     snapshot = replace(a_snapshot(OLD, other), pools={"pool": pool})
 

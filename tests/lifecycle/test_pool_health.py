@@ -22,8 +22,9 @@ from dovetail.model import names
 from dovetail.model.nodes import Condition, NodeClaim
 from dovetail.model.pods import Owner
 from dovetail.model.pools import NodePool
-from tests.lifecycle.objects import a_claim, a_pool, is_now
+from tests.lifecycle.objects import a_new_pool, is_now
 from tests.lifecycle.test_pools import judged, status
+from worlds.disruption import a_claim
 
 NOW = 10_000.0
 OWNER = Owner(api_version="karpenter.sh/v1", kind="NodePool", name="pool", uid="uid-pool")
@@ -33,7 +34,7 @@ def a_judged_pool(*results: bool, status: str = "Unknown", since: float = NOW - 
     """A pool whose launches ended so, with that verdict."""
     kept = tuple((f"earlier-{number}", good) for number, good in enumerate(results))
     record = Record(pool_generation=1, class_generation=1, since=since, results=kept)
-    return a_pool(conditions=(is_now(HEALTHY, status),), annotations={ANNOTATION: record_text(record)})
+    return a_new_pool(conditions=(is_now(HEALTHY, status),), annotations={ANNOTATION: record_text(record)})
 
 
 def verdict(pool: NodePool, *claims: NodeClaim) -> Condition:
@@ -112,7 +113,7 @@ def test_a_success_amid_failures_and_a_failure_amid_successes_change_nothing() -
 
 def test_a_standing_unknown_seeds_nothing() -> None:
     """NPL-31: one failure after it does not make two."""
-    pool = a_pool(conditions=(is_now(HEALTHY, "Unknown"),))
+    pool = a_new_pool(conditions=(is_now(HEALTHY, "Unknown"),))
 
     health = judge_health(pool, (), 1, NOW)
 
@@ -121,7 +122,7 @@ def test_a_standing_unknown_seeds_nothing() -> None:
 
 def test_a_condition_of_an_older_generation_seeds_nothing() -> None:
     """NPL-31, NPL-32: what Karpenter said of an older template is forgotten."""
-    pool = a_pool(conditions=(is_now(HEALTHY, "False", generation=7),))
+    pool = a_new_pool(conditions=(is_now(HEALTHY, "False", generation=7),))
 
     assert judge_health(pool, (), 1, NOW).condition.status == "Unknown"
 
@@ -129,16 +130,16 @@ def test_a_condition_of_an_older_generation_seeds_nothing() -> None:
 def test_without_its_record_or_its_condition_a_pool_begins_anew() -> None:
     """NPL-32: either alone is not enough to go on from."""
     kept = a_judged_pool(True, True)
-    without_condition = a_pool(annotations=kept.annotations)
+    without_condition = a_new_pool(annotations=kept.annotations)
 
-    for pool in (without_condition, a_pool()):
+    for pool in (without_condition, a_new_pool()):
         health = judge_health(pool, (), 1, NOW)
         assert (health.condition.status, health.record.results) == ("Unknown", ())
 
 
 def test_other_conditions_of_the_pool_are_not_its_health() -> None:
     """NPL-31: the root may be True although no node has come up."""
-    pool = a_pool(conditions=(is_now("Ready"),))
+    pool = a_new_pool(conditions=(is_now("Ready"),))
 
     assert judge_health(pool, (), 1, NOW).record.results == ()
 
@@ -155,7 +156,7 @@ def test_five_nodes_that_registered_in_one_second_are_written_down_once() -> Non
     """DUR-7: each look counted one again that the look before had pushed out, for ever."""
     five = [came_up(f"c{number}", NOW - 10) for number in range(5)]
 
-    pool = judged(judged(judged(a_pool(), now=NOW - 100), *five[:3], five[4]), *five)
+    pool = judged(judged(judged(a_new_pool(), now=NOW - 100), *five[:3], five[4]), *five)
 
     assert judged(pool, *five).annotations == pool.annotations
 
@@ -178,9 +179,9 @@ def test_whatever_the_order_in_which_claims_are_seen_the_record_ends_the_same_an
     ends: list[NodeClaim], pool: str, data: st.DataObject
 ) -> None:
     """DUR-7, NPL-30: several may end in one second, and they become visible some at a time."""
-    began = judged(a_pool(), now=NOW - 100)
+    began = judged(a_new_pool(), now=NOW - 100)
     if pool != "new":
-        began = a_pool(
+        began = a_new_pool(
             conditions=began.conditions,
             annotations={ANNOTATION: f'{{"pool":1,"class":1,"since":{NOW - 100},"results":[["earlier-0",false]]}}'},
         )
@@ -214,7 +215,7 @@ def test_the_record_of_an_earlier_release_is_read_and_settles_at_once(
     mine = {f"uid-c{number}": number % 2 == 0 for number in kept} | {f"gone-{number}": False for number in range(gone)}
     since = NOW - 10 + second
     record = {"pool": 1, "class": 1, "since": since, "results": list(mine.items())}
-    pool = a_pool(conditions=(is_now(HEALTHY, "Unknown"),), annotations={ANNOTATION: json.dumps(record)})
+    pool = a_new_pool(conditions=(is_now(HEALTHY, "Unknown"),), annotations={ANNOTATION: json.dumps(record)})
 
     once = judged(pool, *ends, now=NOW + 10)
     twice = judged(once, *ends, now=NOW + 20)
@@ -231,7 +232,7 @@ def test_the_record_of_an_earlier_release_is_read_and_settles_at_once(
 def test_a_record_whose_moments_do_not_fit_is_read_as_if_it_had_none(at: str) -> None:
     text = f'{{"pool":1,"class":1,"since":{NOW},"results":[["a",true],["b",false]],"at":{at}}}'
 
-    assert read(a_pool(annotations={ANNOTATION: text})).times == (NOW - 0.001, NOW)
+    assert read(a_new_pool(annotations={ANNOTATION: text})).times == (NOW - 0.001, NOW)
 
 
 def read(pool: NodePool) -> Record:

@@ -10,12 +10,12 @@ from dovetail.lifecycle.pool_health import HEALTHY, RESULTS, Health, judge_healt
 from dovetail.lifecycle.pool_readiness import class_readiness, conditions_of_pool, pool_faults, readiness
 from dovetail.lifecycle.pool_usage import pool_usage, same_usage
 from dovetail.model import names
-from dovetail.model.nodes import Condition, Node, NodeClaim
+from dovetail.model.nodes import Condition, NodeClaim
 from dovetail.model.pods import Expression, Owner
 from dovetail.model.pools import NodePool
 from dovetail.model.scheduling.taints import Taint
-from dovetail.model.snapshot import Snapshot
-from tests.lifecycle.objects import NODE_CLASS, a_claim, a_joined_claim, a_joined_node, a_pool, is_now
+from tests.lifecycle.objects import a_joined_claim, a_joined_node, a_new_pool, a_snapshot, is_now
+from worlds.disruption import EC2_CLASS, a_claim
 
 NOW = 2000.0
 ZEROS = {"cpu": 0, "memory": 0, "pods": 0, "ephemeral-storage": 0, "nodes": 0}
@@ -23,19 +23,9 @@ LAUNCHED = {"cpu": 4 * 10**9, "memory": 16 * 2**30, "pods": 58}
 OWNED = (Owner(api_version="karpenter.sh/v1", kind="NodePool", name="pool", uid="uid-pool"),)
 
 
-def a_snapshot(*objects: NodePool | NodeClaim | Node) -> Snapshot:
-    return Snapshot(
-        now=NOW,
-        pools={one.name: one for one in objects if isinstance(one, NodePool)},
-        claims={one.name: one for one in objects if isinstance(one, NodeClaim)},
-        nodes={one.name: one for one in objects if isinstance(one, Node)},
-        supported_node_classes=frozenset({("karpenter.k8s.aws", "EC2NodeClass")}),
-    )
-
-
 def test_a_pool_without_nodes_uses_nothing() -> None:
     """NPL-11, BEH-92."""
-    assert pool_usage(a_snapshot(a_pool())) == {"pool": ZEROS}
+    assert pool_usage(a_snapshot(a_new_pool())) == {"pool": ZEROS}
 
 
 def test_a_claim_counts_with_what_was_launched_until_its_node_is_initialised() -> None:
@@ -43,9 +33,9 @@ def test_a_claim_counts_with_what_was_launched_until_its_node_is_initialised() -
     claim = a_claim(provider_id="aws:///zone/i-1", capacity=LAUNCHED)
     node = a_joined_node(capacity={"cpu": 3 * 10**9, "memory": 0, "gpu": 1})
 
-    alone = pool_usage(a_snapshot(a_pool(), claim))["pool"]
-    joining = pool_usage(a_snapshot(a_pool(), claim, node))["pool"]
-    joined = pool_usage(a_snapshot(a_pool(), a_joined_claim(capacity=LAUNCHED), node))["pool"]
+    alone = pool_usage(a_snapshot(a_new_pool(), claim))["pool"]
+    joining = pool_usage(a_snapshot(a_new_pool(), claim, node))["pool"]
+    joined = pool_usage(a_snapshot(a_new_pool(), a_joined_claim(capacity=LAUNCHED), node))["pool"]
 
     assert alone == {**ZEROS, **LAUNCHED, "nodes": 1}
     assert joining == {**ZEROS, **LAUNCHED, "cpu": 3 * 10**9, "gpu": 1, "nodes": 1}
@@ -64,7 +54,7 @@ def test_a_claim_counts_with_what_was_launched_until_its_node_is_initialised() -
 )
 def test_what_leaves_or_belongs_elsewhere_counts_nothing(claim: NodeClaim) -> None:
     """Claims that leave, are marked or are of another pool use nothing of this one (STA-9, STA-12, LIF-5)."""
-    assert pool_usage(a_snapshot(a_pool(), claim)) == {"pool": ZEROS}
+    assert pool_usage(a_snapshot(a_new_pool(), claim)) == {"pool": ZEROS}
 
 
 def test_a_node_without_a_claim_counts_for_the_pool_that_its_label_names() -> None:
@@ -73,10 +63,12 @@ def test_a_node_without_a_claim_counts_for_the_pool_that_its_label_names() -> No
     elsewhere = a_joined_node("x", provider_id="x", labels={names.NODE_POOL: "gone"})
     leaving = a_joined_node("y", provider_id="y", deleting_since=NOW)
 
-    found = pool_usage(a_snapshot(a_pool(), alone, elsewhere, leaving, a_joined_node("z", provider_id="z", labels={})))
+    found = pool_usage(
+        a_snapshot(a_new_pool(), alone, elsewhere, leaving, a_joined_node("z", provider_id="z", labels={}))
+    )
 
     assert found == {"pool": {**ZEROS, "cpu": 10**9, "gpu": 2, "nodes": 1}}
-    with_claim = pool_usage(a_snapshot(a_pool(), alone, a_joined_claim(capacity=LAUNCHED)))
+    with_claim = pool_usage(a_snapshot(a_new_pool(), alone, a_joined_claim(capacity=LAUNCHED)))
     assert with_claim["pool"]["nodes"] == 1
 
 
@@ -102,8 +94,8 @@ def test_a_class_that_is_not_ready_closes_its_pool(found: bool, deleting: bool, 
     own = Condition(type="Ready", status=ready, reason="SubnetsNotFound", message="no subnets")
     fault = class_readiness(found, deleting, own)
 
-    conditions = conditions_of_pool(a_pool(), NOW)
-    for condition in readiness(a_pool(), fault, NOW):
+    conditions = conditions_of_pool(a_new_pool(), NOW)
+    for condition in readiness(a_new_pool(), fault, NOW):
         conditions = conditions.set(condition)
 
     assert fault is not None
@@ -115,8 +107,8 @@ def test_a_class_that_is_not_ready_closes_its_pool(found: bool, deleting: bool, 
 
 def test_a_pool_that_makes_sense_with_a_class_that_is_ready_is_ready() -> None:
     """NPL-21."""
-    conditions = conditions_of_pool(a_pool(), NOW)
-    for condition in readiness(a_pool(), None, NOW):
+    conditions = conditions_of_pool(a_new_pool(), NOW)
+    for condition in readiness(a_new_pool(), None, NOW):
         conditions = conditions.set(condition)
 
     root = conditions.find("Ready")
@@ -126,7 +118,7 @@ def test_a_pool_that_makes_sense_with_a_class_that_is_ready_is_ready() -> None:
 
 def test_a_pool_that_makes_no_sense_is_not_ready_although_its_class_is() -> None:
     """NPL-20, NPL-21."""
-    pool = a_pool(template={"labels": {names.NODE_POOL: "x"}})
+    pool = a_new_pool(template={"labels": {names.NODE_POOL: "x"}})
     conditions = conditions_of_pool(pool, NOW)
     for condition in readiness(pool, None, NOW):
         conditions = conditions.set(condition)
@@ -175,8 +167,8 @@ def test_each_effect_of_a_taint_is_known(effect: str) -> None:
     """API-19; the same key may stand under two effects, and not twice under one."""
     taint, other = Taint(key="a", effect=effect), Taint(key="b", effect=effect)
 
-    assert pool_faults(a_pool(template={"taints": (taint, other)})) == ()
-    assert pool_faults(a_pool(template={"taints": (taint, replace(taint, effect="NoSchedule"))})) == (
+    assert pool_faults(a_new_pool(template={"taints": (taint, other)})) == ()
+    assert pool_faults(a_new_pool(template={"taints": (taint, replace(taint, effect="NoSchedule"))})) == (
         ("taint a:NoSchedule is given twice",) if effect == "NoSchedule" else ()
     )
 
@@ -187,7 +179,7 @@ def test_each_operator_is_known_and_bounds_are_one_whole_number(operator: str) -
 
     def faults(*values: str) -> tuple[str, ...]:
         wanted = Expression(key="team", operator=operator, values=values)
-        return pool_faults(a_pool(template={"requirements": (wanted,)}))
+        return pool_faults(a_new_pool(template={"requirements": (wanted,)}))
 
     assert faults("4") == ()
     if operator in ("Gt", "Lt", "Gte", "Lte"):
@@ -201,7 +193,7 @@ def test_one_known_capacity_type_is_enough_unless_more_are_asked_for(known: str)
 
     def faults(operator: str, *values: str, least: int | None = None) -> tuple[str, ...]:
         wanted = Expression(key=names.CAPACITY_TYPE, operator=operator, values=values, min_values=least)
-        return pool_faults(a_pool(template={"requirements": (wanted,)}))
+        return pool_faults(a_new_pool(template={"requirements": (wanted,)}))
 
     assert faults("In", known, "unheard-of", "unheard-of-too") == ()
     assert faults("In", known, "unheard-of", least=2)
@@ -212,13 +204,13 @@ def test_one_known_capacity_type_is_enough_unless_more_are_asked_for(known: str)
 @pytest.mark.parametrize("template", GOOD)
 def test_a_template_that_makes_sense_passes(template: dict[str, Any]) -> None:
     """API-19, NPL-22, BEH-95."""
-    assert pool_faults(a_pool(template=template)) == ()
+    assert pool_faults(a_new_pool(template=template)) == ()
 
 
 @pytest.mark.parametrize("template", BAD)
 def test_a_template_that_does_not_make_sense_is_reported(template: dict[str, Any]) -> None:
     """API-18, API-19, BEH-95."""
-    assert pool_faults(a_pool(template=template))
+    assert pool_faults(a_new_pool(template=template))
 
 
 def carried(pool: NodePool, health: Health) -> NodePool:
@@ -251,7 +243,7 @@ def gave_up(name: str, at: float = NOW + 10) -> NodeClaim:
 
 def test_a_new_pool_is_unknown_until_a_node_comes_up() -> None:
     """NPL-32, NPL-33, BEH-53."""
-    fresh = judged(a_pool())
+    fresh = judged(a_new_pool())
     assert status(fresh)[0] == "Unknown"
 
     assert status(judged(fresh, came_up("a")))[0] == "True"
@@ -259,7 +251,7 @@ def test_a_new_pool_is_unknown_until_a_node_comes_up() -> None:
 
 def test_two_failures_of_four_make_a_pool_unhealthy_and_one_does_not() -> None:
     """NPL-30, NPL-33, BEH-66."""
-    fresh = judged(a_pool())
+    fresh = judged(a_new_pool())
 
     once = judged(fresh, gave_up("a"))
     twice = judged(once, gave_up("a"), gave_up("b", NOW + 11))
@@ -270,7 +262,7 @@ def test_two_failures_of_four_make_a_pool_unhealthy_and_one_does_not() -> None:
 
 def test_a_claim_counts_once_however_often_it_is_seen() -> None:
     """DUR-7."""
-    pool = judged(a_pool())
+    pool = judged(a_new_pool())
     for _ in range(3):
         pool = judged(pool, gave_up("a"))
 
@@ -281,7 +273,7 @@ def test_a_claim_counts_once_however_often_it_is_seen() -> None:
 
 def test_one_success_after_two_failures_changes_nothing_and_three_do() -> None:
     """NPL-33, BEH-58: two failures stay among the last four until enough successes push them out."""
-    pool = judged(judged(a_pool()), gave_up("a"), gave_up("b"))
+    pool = judged(judged(a_new_pool()), gave_up("a"), gave_up("b"))
     one = judged(pool, came_up("c", NOW + 20))
     three = judged(one, came_up("d", NOW + 21), came_up("e", NOW + 22))
 
@@ -291,7 +283,7 @@ def test_one_success_after_two_failures_changes_nothing_and_three_do() -> None:
 @pytest.mark.parametrize(("generation", "class_generation"), [(2, 1), (1, 2)])
 def test_a_change_of_the_pool_or_its_class_begins_anew(generation: int, class_generation: int) -> None:
     """NPL-32, BEH-94: nodes that came up before say nothing about the new template."""
-    pool = judged(judged(a_pool()), came_up("a"))
+    pool = judged(judged(a_new_pool()), came_up("a"))
     changed = replace(pool, generation=generation)
 
     again = judged(changed, came_up("a"), class_generation=class_generation, now=NOW + 100)
@@ -305,7 +297,7 @@ def test_a_pool_taken_over_from_karpenter_keeps_its_verdict(
     standing: str, results: tuple[tuple[str, bool], ...]
 ) -> None:
     """NPL-31, BEH-94."""
-    pool = a_pool(conditions=(is_now(HEALTHY, standing),))
+    pool = a_new_pool(conditions=(is_now(HEALTHY, standing),))
 
     health = judge_health(pool, (), 1, NOW)
 
@@ -326,7 +318,7 @@ def test_other_claims_and_other_ends_say_nothing(claim: NodeClaim) -> None:
     """Claims of others, and ends for want of capacity, do not bear on the pool's health (NPL-33, LIF-12, BEH-66)."""
     if claim.condition(names.LAUNCHED) is not None:
         claim = replace(claim, conditions=(is_now(names.LAUNCHED, changed=NOW),))
-    assert status(judged(judged(a_pool()), claim))[0] == "Unknown"
+    assert status(judged(judged(a_new_pool()), claim))[0] == "Unknown"
 
 
 def test_a_launch_that_timed_out_gives_the_reason_of_the_launch() -> None:
@@ -334,13 +326,13 @@ def test_a_launch_that_timed_out_gives_the_reason_of_the_launch() -> None:
     launched = is_now(names.LAUNCHED, "Unknown", reason="BadImage", message="no image", changed=NOW)
     late = [a_claim(name, owners=OWNED, created=NOW, deleting_since=NOW + 300, conditions=(launched,)) for name in "ab"]
 
-    assert status(judged(judged(a_pool()), *late)) == ("False", "BadImage")
+    assert status(judged(judged(a_new_pool()), *late)) == ("False", "BadImage")
 
 
 def test_a_missing_class_label_is_named_for_claims_and_their_nodes() -> None:
     """LIF-70, BEH-84."""
     claim = a_joined_claim(labels={names.NODE_POOL: "pool"})
-    foreign = a_claim("x", labels={}, node_class=replace(NODE_CLASS, group="other.cloud"))
+    foreign = a_claim("x", labels={}, node_class=replace(EC2_CLASS, group="other.cloud"))
 
     found = missing_class_labels(a_snapshot(claim, a_joined_node(), foreign))
 

@@ -16,7 +16,7 @@ from dovetail.model.own.claim_memory import with_memory
 from dovetail.model.scheduling.taints import Taint
 from dovetail.model.snapshot import Snapshot
 from dovetail.placement.facts.cluster_nodes import cluster_nodes
-from tests.lifecycle.test_gated import MINUTE, NOW, a_pair, a_snapshot
+from tests.lifecycle.test_gated import MINUTE, NOW, a_claim_with_node, a_gated_snapshot
 
 GPU: Final = "AcceleratedHardwareReady"
 
@@ -26,7 +26,7 @@ def faulty(minutes: float, reason: str = "NvidiaXID48Error", kind: str = GPU) ->
 
 
 def found(*conditions: Condition, policies: tuple[RepairPolicy, ...] = REBOOTING_POLICIES, **of_claim: object) -> str:
-    claim, node = a_pair(1, *conditions)
+    claim, node = a_claim_with_node(1, *conditions)
     return fate(fault_of(node, replace(claim, **of_claim), policies, NOW))  # type: ignore[arg-type]
 
 
@@ -59,7 +59,7 @@ def test_with_the_gate_closed_it_is_replaced_at_the_same_time_and_the_legacy_pol
 
 
 def test_of_two_faults_that_are_due_the_replacement_wins_with_the_shorter_bound() -> None:
-    claim, node = a_pair(1, faulty(11), faulty(31, "x", "KernelReady"))
+    claim, node = a_claim_with_node(1, faulty(11), faulty(31, "x", "KernelReady"))
     fault = fault_of(node, claim, REBOOTING_POLICIES, NOW)
 
     assert fault is not None
@@ -82,7 +82,7 @@ def test_a_reason_that_no_policy_names_falls_to_the_only_one_without_an_expressi
 
 
 def test_a_condition_is_no_older_than_its_node_nor_than_the_end_of_its_reboot() -> None:
-    claim, node = a_pair(1, replace(faulty(0), changed=0.0))
+    claim, node = a_claim_with_node(1, replace(faulty(0), changed=0.0))
     young = replace(node, created=NOW - 5 * MINUTE)
     ended = Condition(type=names.REBOOTING, status="False", changed=NOW - 4 * MINUTE)
 
@@ -95,7 +95,7 @@ def test_a_condition_is_no_older_than_its_node_nor_than_the_end_of_its_reboot() 
 @pytest.mark.parametrize(("hours", "expected"), [((1,), "reboot"), ((1, 23.9), "replace"), ((1, 24.1), "reboot")])
 def test_the_third_reboot_within_a_day_is_a_replacement(hours: tuple[float, ...], expected: str) -> None:
     now = 100_000.0
-    claim, node = a_pair(1, replace(faulty(0), changed=now - 3600))
+    claim, node = a_claim_with_node(1, replace(faulty(0), changed=now - 3600))
     moments = tuple(now - hour * 3600 for hour in hours)
     written = replace(claim, annotations=with_memory({}, reboots=moments))
 
@@ -109,7 +109,7 @@ def test_half_an_hour_of_waiting_makes_up_for_one_priority() -> None:
     )
 
     def score(kind: str, minutes: float) -> float:
-        claim, node = a_pair(1, faulty(minutes, "", kind))
+        claim, node = a_claim_with_node(1, faulty(minutes, "", kind))
         fault = fault_of(node, claim, policies, NOW)
         assert fault is not None
         return fault.score
@@ -119,8 +119,8 @@ def test_half_an_hour_of_waiting_makes_up_for_one_priority() -> None:
 
 
 def test_one_that_was_begun_goes_on_whatever_is_wanted_by_now_and_each_look_is_an_order_of_its_own() -> None:
-    claim, node = a_pair(1, faulty(40), annotations={names.REBOOT_GRACE: "600s"})
-    snapshot = a_snapshot(claim, node)
+    claim, node = a_claim_with_node(1, faulty(40), annotations={names.REBOOT_GRACE: "600s"})
+    snapshot = a_gated_snapshot(claim, node)
 
     now, later = (find_repairs(each, ()) for each in (snapshot, replace(snapshot, now=NOW + 15)))
 
@@ -130,7 +130,7 @@ def test_one_that_was_begun_goes_on_whatever_is_wanted_by_now_and_each_look_is_a
 
 def test_a_node_that_is_being_rebooted_is_awaited_by_pods_and_left_alone_by_disruption() -> None:
     """Its taints pass, and what it lacks until its devices are there again is what its claim promises."""
-    claim, node = a_pair(1)
+    claim, node = a_claim_with_node(1)
     of_claim = {"allocatable": {"nvidia.com/gpu": 8}, "annotations": {names.REBOOT_GRACE: "600s"}}
     taints = [
         Taint(key=names.REBOOTING_TAINT, effect="NoSchedule"),
@@ -142,7 +142,7 @@ def test_a_node_that_is_being_rebooted_is_awaited_by_pods_and_left_alone_by_disr
     away: Node = replace(node, labels=labels, taints=tuple(taints), allocatable={"nvidia.com/gpu": 0})
 
     def seen(one: NodeClaim) -> tuple[list[str], int, bool]:
-        snapshot: Snapshot = a_snapshot(one, away)
+        snapshot: Snapshot = a_gated_snapshot(one, away)
         (item,) = cluster_nodes(snapshot)
         member = Member(name=away.name, node=away, claim=one, managed=True, labels=away.labels, pods=NO_PODS)
         return [taint.key for taint in item.taints], item.allocatable["nvidia.com/gpu"], member.is_initialized

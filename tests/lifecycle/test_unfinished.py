@@ -34,7 +34,8 @@ from dovetail.model.pods import Pod
 from dovetail.model.pools import ClaimTemplate, NodePool
 from dovetail.model.snapshot import Snapshot
 from dovetail.termination.leaving import LEAVING_TAINT
-from tests.lifecycle.objects import DAEMON, a_claim, a_joined_claim, a_joined_node, a_pod, is_now
+from tests.lifecycle.objects import DAEMON, a_joined_claim, a_joined_node, a_snapshot, a_web_pod, is_now
+from worlds.disruption import a_claim
 
 REF = ClaimRef(name="pool-1", uid="uid-pool-1", pool="pool")
 CLASS_LABEL = "karpenter.k8s.aws/ec2nodeclass"
@@ -42,15 +43,6 @@ OTHER = NodeClassRef(group="other.cloud", kind="OtherClass", name="default")
 NOW = 2000.0
 SILENT = (Condition(type=names.READY, status="Unknown"),)
 LAUNCHED = LaunchedInstance(provider_id="aws:///zone/i-1", claim_uid="uid-pool-1", launched=0.0)
-
-
-def a_snapshot(*objects: NodeClaim | Node, now: float = NOW) -> Snapshot:
-    return Snapshot(
-        now=now,
-        claims={one.name: one for one in objects if isinstance(one, NodeClaim)},
-        nodes={one.name: one for one in objects if isinstance(one, Node)},
-        supported_node_classes=frozenset({("karpenter.k8s.aws", "EC2NodeClass")}),
-    )
 
 
 def a_managed_node(name: str = "node-1", **fields: Any) -> Node:
@@ -442,8 +434,8 @@ def given_up(now: float, *pods: Pod, claim: NodeClaim | None = None) -> list[tup
 def test_an_empty_node_that_is_never_initialised_is_given_up_once_nobody_waits_for_it() -> None:
     """LIF-83: and after 45 minutes, where one waits: on another it may run."""
     gone = [("never_initialized", 'Resource "gpu" was requested')]
-    waiting = a_pod("web-1", node_name="", phase="Pending")
-    agent = a_pod("agent", owners=(DAEMON,))
+    waiting = a_web_pod("web-1", node_name="", phase="Pending")
+    agent = a_web_pod("agent", owners=(DAEMON,))
 
     assert given_up(1000.0 + 899.0) == []
     assert given_up(1000.0 + 900.0, agent) == gone
@@ -462,7 +454,7 @@ def test_a_buffer_s_node_that_is_never_initialised_is_given_up_too() -> None:
 @pytest.mark.parametrize("fields", [{}, {"deleting_since": 1500.0}, {"phase": "Pending"}])
 def test_a_node_on_which_somebody_s_pod_is_stays_however_long_it_is_not_initialised(fields: dict[str, Any]) -> None:
     """LIF-83."""
-    assert given_up(90000.0, a_pod("other", **fields)) == []
+    assert given_up(90000.0, a_web_pod("other", **fields)) == []
 
 
 def test_a_node_that_is_not_initialised_stays_if_a_person_keeps_it_or_made_it_or_it_is_a_static_pool_s() -> None:

@@ -9,7 +9,8 @@ from dovetail.model import names
 from dovetail.model.nodes import NodeClaim
 from dovetail.model.pods import Expression
 from dovetail.model.snapshot import Snapshot
-from tests.lifecycle.objects import a_claim, a_joined_claim, a_node, a_pod, is_now
+from tests.lifecycle.objects import a_joined_claim, a_web_pod, is_now
+from worlds.disruption import a_claim, a_node
 
 REQUESTS = {"cpu": 1_500_000_000, "pods": 1}
 
@@ -66,7 +67,7 @@ def test_a_claim_of_ours_has_room_again_once_its_pod_runs_on_another_node(where:
     coming = replace(a_claim(), requests=REQUESTS, annotations={names.PLAN: "p/0", names.PLANNED_PODS: "uid-pod"})
     other = a_joined_claim("other")
     node = a_node(other.node_name, provider_id=other.provider_id, deleting_since=1.0 if where == "deleted" else None)
-    pod = a_pod("pod", node_name=node.name if where else "")
+    pod = a_web_pod("pod", node_name=node.name if where else "")
     world = Snapshot(
         now=0.0,
         claims={coming.name: coming, other.name: other},
@@ -109,7 +110,7 @@ def test_a_requirement_that_excludes_one_value_is_no_label() -> None:
 def test_a_claim_of_ours_has_room_once_one_of_its_pods_has_ended(fields: dict[str, str], room: bool) -> None:
     """A pod that still waits, or runs elsewhere by now, is planned for by its own name."""
     claim = replace(a_claim(), requests=REQUESTS, annotations={names.PLAN: "p/0", names.PLANNED_PODS: "uid-web-1"})
-    pod = a_pod(**{"phase": "Pending", "node_name": "", **fields})
+    pod = a_web_pod(**{"phase": "Pending", "node_name": "", **fields})
 
     def sized(claim: NodeClaim) -> bool:
         world = replace(a_snapshot(claim), pods={pod.uid: pod})

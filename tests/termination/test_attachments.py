@@ -6,7 +6,8 @@ from dovetail.model.pods import VolumeUse
 from dovetail.model.scheduling.taints import Taint
 from dovetail.termination.attachments import holding, volume_claim_keys
 from dovetail.termination.leaving import LEAVING_TAINT, finalizers_left, leaving_labels, leaving_taints
-from tests.lifecycle.objects import EVERYTHING, a_node, a_pod
+from tests.lifecycle.objects import EVERYTHING, a_web_pod
+from worlds.disruption import a_node
 
 NOW = 1000.0
 
@@ -17,12 +18,12 @@ def attached(volume: str) -> VolumeAttachment:
 
 def test_only_volumes_of_pods_that_stay_are_looked_up() -> None:
     """TRM-31: also those made for the pod itself."""
-    stays = a_pod(
+    stays = a_web_pod(
         "stays",
         tolerations=(EVERYTHING,),
         volumes=(VolumeUse(claim_name="data"), VolumeUse(claim_name="scratch", ephemeral=True)),
     )
-    goes = a_pod("goes", volumes=(VolumeUse(claim_name="other"),))
+    goes = a_web_pod("goes", volumes=(VolumeUse(claim_name="other"),))
 
     assert volume_claim_keys((stays, goes), NOW) == ("apps/data", "apps/stays-scratch")
 
@@ -40,7 +41,7 @@ def test_volumes_of_pods_that_stay_and_attachments_without_a_volume_hold_nothing
 
 def test_volumes_of_pods_that_have_ended_hold_the_node() -> None:
     """TRM-31: ended pods count as drainable."""
-    assert volume_claim_keys((a_pod(phase="Succeeded", volumes=(VolumeUse(claim_name="data"),)),), NOW) == ()
+    assert volume_claim_keys((a_web_pod(phase="Succeeded", volumes=(VolumeUse(claim_name="data"),)),), NOW) == ()
 
 
 def test_the_taint_replaces_one_of_the_same_key_with_another_effect() -> None:

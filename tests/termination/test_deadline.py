@@ -4,7 +4,7 @@ import pytest
 
 from dovetail.model.names import TERMINATION_DEADLINE
 from dovetail.termination.deadline import deadline_of, deadline_to_write, tighter, unreadable_deadline
-from tests.lifecycle.objects import a_claim
+from worlds.disruption import a_claim
 
 DELETED = 1_700_000_000.0
 

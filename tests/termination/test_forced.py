@@ -14,7 +14,8 @@ from dovetail.termination.deadline import deadline_of
 from dovetail.termination.evictions import SYSTEM_PRIORITY, plan_evictions
 from dovetail.termination.forced import deadline_of_hooks, deadline_of_volumes, forced_of, with_forced
 from dovetail.termination.ladder import DrainHold, forced_deadline, forced_through
-from tests.lifecycle.objects import a_claim, a_pod
+from tests.lifecycle.objects import a_web_pod
+from worlds.disruption import a_claim
 from worlds.holds import held
 
 NOW = 1_700_000_000.0
@@ -31,20 +32,24 @@ def forced(claim: NodeClaim, more: Forced) -> NodeClaim:
 
 def test_the_deadline_gives_each_pod_that_is_left_its_own_grace() -> None:
     """TRM-49. One that ends already has what is left of it, and none that is known has no more than now."""
-    pods = (a_pod("a"), a_pod("b", grace_seconds=600), a_pod("c", deleting_since=NOW + 900.0, grace_seconds=7200))
+    pods = (
+        a_web_pod("a"),
+        a_web_pod("b", grace_seconds=600),
+        a_web_pod("c", deleting_since=NOW + 900.0, grace_seconds=7200),
+    )
 
     assert [forced_deadline(pods[:count], NOW) - NOW for count in range(4)] == [0.0, 30.0, 600.0, 900.0]
-    assert forced_deadline((a_pod(grace_seconds=None),), NOW) == NOW + 30.0
-    assert forced_deadline((a_pod(grace_seconds=2**63 - 1),), NOW) == NOW + 3600.0, "nothing is put off for longer"
+    assert forced_deadline((a_web_pod(grace_seconds=None),), NOW) == NOW + 30.0
+    assert forced_deadline((a_web_pod(grace_seconds=2**63 - 1),), NOW) == NOW + 3600.0, "nothing is put off for longer"
 
 
 def test_forced_pods_leave_by_tiers_in_time_for_their_grace_and_one_that_ends_is_left_alone() -> None:
     """TRM-49. Whatever their annotations; the node's deadline alone takes grace."""
     pods = (
-        a_pod("critical", priority=SYSTEM_PRIORITY),
-        a_pod("db", grace_seconds=600, do_not_disrupt="true"),
-        a_pod("web"),
-        a_pod("ends", deleting_since=NOW + 9e9),
+        a_web_pod("critical", priority=SYSTEM_PRIORITY),
+        a_web_pod("db", grace_seconds=600, do_not_disrupt="true"),
+        a_web_pod("web"),
+        a_web_pod("ends", deleting_since=NOW + 9e9),
     )
 
     found = plan_evictions(pods, None, NOW + 1.0, NOW + 600.0)
@@ -58,7 +63,7 @@ def test_forced_pods_leave_by_tiers_in_time_for_their_grace_and_one_that_ends_is
 
 def test_a_pod_that_cannot_be_judged_leaves_a_forced_drain_after_its_deadline() -> None:
     """TRM-49."""
-    odd = a_pod("odd", do_not_disrupt=7)
+    odd = a_web_pod("odd", do_not_disrupt=7)
 
     assert [bool(plan_evictions((odd,), None, now, NOW).let_go) for now in (NOW, NOW + 1.0)] == [False, True]
 

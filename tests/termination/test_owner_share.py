@@ -7,7 +7,7 @@ import pytest
 
 from dovetail.model.pods import Owner, Pod
 from dovetail.termination.owner_share import Eviction, count_pods, owner_with_turns, turns, waits_for_turn
-from tests.lifecycle.objects import DAEMON, REPLICAS, STATIC, a_pod
+from tests.lifecycle.objects import DAEMON, REPLICAS, STATIC, a_web_pod
 
 NOW = 10_000.0
 KEY = ("apps", REPLICAS.uid)
@@ -17,7 +17,7 @@ FRIEND = Owner(api_version="example.org/v1", kind="Friend", name="friend", uid="
 
 
 def standing(count: int, prefix: str = "old", **fields: Any) -> list[Pod]:
-    return [a_pod(f"{prefix}-{number}", **{"ready": True, "created": 0.0, **fields}) for number in range(count)]
+    return [a_web_pod(f"{prefix}-{number}", **{"ready": True, "created": 0.0, **fields}) for number in range(count)]
 
 
 def evictions(*moments: float) -> dict[str, Eviction]:
@@ -47,7 +47,7 @@ def taken(pods: list[Pod], *evicted: float, share: float = 0.25) -> tuple[int, i
 def test_pods_of_a_controller_leave_by_turns_but_not_those_of_jobs_and_daemons(
     owners: tuple[Owner, ...], by_turns: bool
 ) -> None:
-    assert (owner_with_turns(a_pod(owners=owners)) is not None) == by_turns
+    assert (owner_with_turns(a_web_pod(owners=owners)) is not None) == by_turns
 
 
 @pytest.mark.parametrize(
@@ -73,9 +73,9 @@ def test_a_pod_that_nobody_has_made_yet_is_missing() -> None:
 
 def test_a_pod_that_moves_twice_is_missing_once() -> None:
     """It came to a node that leaves as well; its first eviction held all drains for a minute."""
-    first, second = a_pod("first", created=0.0), a_pod("second", ready=True, created=NOW - 8)
+    first, second = a_web_pod("first", created=0.0), a_web_pod("second", ready=True, created=NOW - 8)
     moved_twice = {first.uid: Eviction(NOW - 9, first.created), second.uid: Eviction(NOW - 2, second.created)}
-    others, third = standing(11), a_pod("third", ready=True, created=NOW - 1)
+    others, third = standing(11), a_web_pod("third", ready=True, created=NOW - 1)
 
     def on_their_way(*more: Pod) -> int:
         return turns(count_pods([*others, *more], {KEY}, NOW)[KEY], moved_twice, 0.25, NOW).taken
@@ -122,7 +122,7 @@ def test_pods_that_never_run_make_the_share_no_larger() -> None:
 
 def test_pods_of_another_namespace_that_name_the_owner_count_for_nothing() -> None:
     """Nobody checks the owner that a pod names. Such pods made the share larger, or held the drain."""
-    shape = replace(a_pod().shape, namespace="mallory")
+    shape = replace(a_web_pod().shape, namespace="mallory")
     ready = [replace(pod, shape=shape) for pod in standing(990, "theirs")]
     young = [replace(pod, shape=shape) for pod in standing(5, "young", created=NOW - 5, ready=False)]
     assert taken(standing(10) + ready + young, share=0.1) == (0, 1)
@@ -136,13 +136,13 @@ def test_what_holds_a_pod_is_said_in_numbers() -> None:
 @pytest.mark.parametrize(
     ("pod", "deadline", "asked", "waits"),
     [
-        (a_pod(ready=True), None, NOW - 59, True),
-        (a_pod(ready=True), None, NOW - 60, False),  # what never gets ready holds no drain for ever
-        (a_pod(ready=False), None, NOW, False),  # serves nobody
-        (a_pod(ready=False, created=NOW - 20), None, NOW, True),  # is about to
-        (a_pod(ready=True, grace_seconds=30), NOW + 91, NOW, True),
-        (a_pod(ready=True, grace_seconds=30), NOW + 89, NOW, False),  # would be forced meanwhile
-        (a_pod(ready=True, grace_seconds=None), NOW + 1, NOW, True),  # is never forced
+        (a_web_pod(ready=True), None, NOW - 59, True),
+        (a_web_pod(ready=True), None, NOW - 60, False),  # what never gets ready holds no drain for ever
+        (a_web_pod(ready=False), None, NOW, False),  # serves nobody
+        (a_web_pod(ready=False, created=NOW - 20), None, NOW, True),  # is about to
+        (a_web_pod(ready=True, grace_seconds=30), NOW + 91, NOW, True),
+        (a_web_pod(ready=True, grace_seconds=30), NOW + 89, NOW, False),  # would be forced meanwhile
+        (a_web_pod(ready=True, grace_seconds=None), NOW + 1, NOW, True),  # is never forced
     ],
 )
 def test_how_long_a_pod_waits_for_its_turn(pod: Pod, deadline: float | None, asked: float, waits: bool) -> None:
