@@ -22,10 +22,11 @@ from dovetail.rules.brake.unused_launches import remembered_launches, stop_of, s
 from tests.activities.test_creating_claims import POOL, created
 from tests.activities.test_upkeep import Pools
 from tests.placement.buffer_worlds import a_buffer, with_buffers
-from tests.placement.builders import NOW, a_bound_pod, a_node, a_pod, a_pool, a_snapshot
+from tests.placement.builders import a_bound_pod, a_general_pool, a_joined_pair, a_snapshot, a_waiting_pod
 from tests.placement.test_buffers import a_node_made_for_the_buffer, leaving
-from tests.placement.test_earlier_claims import a_claim, with_claims
+from tests.placement.test_earlier_claims import an_earlier_claim, with_claims
 from tests.placement.test_launch_brake import useless
+from worlds.disruption import NOW
 from worlds.fakes import FakeNotices, World
 
 
@@ -48,7 +49,7 @@ class Unreachable(Pools):
 
 
 def a_versioned_pool(version: str = "1", **annotations: str) -> NodePool:
-    return replace(a_pool(), resource_version=version, annotations=annotations)
+    return replace(a_general_pool(), resource_version=version, annotations=annotations)
 
 
 async def remembered(claim: NodeClaim, pods: Sequence[Pod], now: float = NOW, **world: Any) -> list[str]:
@@ -62,26 +63,28 @@ async def remembered(claim: NodeClaim, pods: Sequence[Pod], now: float = NOW, **
 
 
 async def test_a_claim_that_ends_while_its_pods_are_pending_is_remembered_once() -> None:
-    pods = [a_pod("one"), a_pod("two")]
+    pods = [a_waiting_pod("one"), a_waiting_pod("two")]
 
-    assert await remembered(a_claim("c", *pods), pods) == ["c"]
-    assert await remembered(a_claim("c", *pods), pods[:1]) == ["c"]  # half of them
+    assert await remembered(an_earlier_claim("c", *pods), pods) == ["c"]
+    assert await remembered(an_earlier_claim("c", *pods), pods[:1]) == ["c"]  # half of them
     elsewhere = [a_bound_pod(name, "n1") for name in ("three", "four", "five")]
-    assert await remembered(a_claim("c", *pods, *elsewhere), [*pods, *elsewhere], nodes=[a_node("n1")]) == ["c"]
+    assert await remembered(
+        an_earlier_claim("c", *pods, *elsewhere), [*pods, *elsewhere], nodes=[a_joined_pair("n1")]
+    ) == ["c"]
 
 
 async def test_a_claim_that_was_of_use_or_never_launched_or_is_old_is_not_remembered() -> None:
-    pod, drained = a_pod("one"), [a_pod("two"), a_pod("three")]
+    pod, drained = a_waiting_pod("one"), [a_waiting_pod("two"), a_waiting_pod("three")]
 
-    assert await remembered(a_claim("c", pod, *drained), [pod]) == []
-    assert await remembered(a_claim("c", *drained), []) == []
-    assert await remembered(a_claim("c", pod, provider_id=""), [pod]) == []
-    assert await remembered(a_claim("c", pod), [pod], now=NOW + 4000.0) == []
+    assert await remembered(an_earlier_claim("c", pod, *drained), [pod]) == []
+    assert await remembered(an_earlier_claim("c", *drained), []) == []
+    assert await remembered(an_earlier_claim("c", pod, provider_id=""), [pod]) == []
+    assert await remembered(an_earlier_claim("c", pod), [pod], now=NOW + 4000.0) == []
 
 
 async def test_a_buffer_s_node_is_remembered_as_it_begins_to_leave_and_its_pods_at_the_end() -> None:
     """PLQ-32: its node is gone at the end."""
-    pod = a_pod("one")
+    pod = a_waiting_pod("one")
     pair = leaving(a_node_made_for_the_buffer("n1"))
     claim = replace(pair[1], annotations={**pair[1].annotations, names.PLANNED_PODS: pod.uid}, deleting_since=NOW)
     asking = with_buffers(a_buffer(replicas=1))
@@ -97,10 +100,10 @@ async def test_a_buffer_s_node_is_remembered_as_it_begins_to_leave_and_its_pods_
 
 
 async def test_a_claim_whose_pool_cannot_be_written_ends_all_the_same() -> None:
-    pod = a_pod("one")
-    view: Any = View(with_claims([pod], a_claim("c", pod)))
+    pod = a_waiting_pod("one")
+    view: Any = View(with_claims([pod], an_earlier_claim("c", pod)))
 
-    await UnusedLaunches(view, Unreachable(a_versioned_pool()), lambda: NOW).remember(a_claim("c", pod))
+    await UnusedLaunches(view, Unreachable(a_versioned_pool()), lambda: NOW).remember(an_earlier_claim("c", pod))
 
 
 def a_brake(pools: Pools, world: World) -> LaunchBrake:
@@ -156,7 +159,7 @@ async def test_a_stopped_pool_gets_no_claim_whoever_asks(text: str) -> None:
 async def test_a_pool_whose_tried_node_runs_pods_goes_on() -> None:
     """PLQ-33: what came before does not count any more."""
     pod = a_bound_pod("p", "trial")
-    node, claim = a_node("trial")
+    node, claim = a_joined_pair("trial")
     asking = replace(claim, created=NOW - 100, annotations=with_memory({}, asks_again=True))
     pool = a_versioned_pool(**{names.LAUNCHES_STOPPED: stop_text(NOW - 500, "enough")})
     pools, world = Pools(pool), with_claims([pod], asking, nodes=[(node, asking)], pools=[pool])

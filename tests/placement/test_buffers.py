@@ -31,7 +31,8 @@ from dovetail.placement.earlier_claims import in_vain_for_buffers
 from dovetail.placement.proposals import proposed_nodes
 from dovetail.rules.brake.unused_launches import unused_launch, whose_pods, with_unused_launch
 from tests.placement.buffer_worlds import DEPLOYMENT, a_buffer, a_source, a_template, with_buffers
-from tests.placement.builders import NOW, a_node, a_pod, a_pool, a_snapshot, an_index, groups, placed
+from tests.placement.builders import a_general_pool, a_joined_pair, a_snapshot, a_waiting_pod, an_index, groups, placed
+from worlds.disruption import NOW
 
 
 def asked_for(of: int = 0, **fields: Any) -> int:
@@ -140,7 +141,7 @@ def test_the_many_buffers_of_one_namespace_leave_the_others_their_room() -> None
     of_many = [a_buffer(f"many-{number:03}", namespace="greedy", replicas=MOST_PODS) for number in range(100)]
     others = [a_buffer("first", namespace="a", replicas=3), a_buffer("last", namespace="z", replicas=MOST_PODS)]
     templates = {f"{namespace}/small": a_source() for namespace in ("a", "greedy", "z")}
-    world = a_snapshot([a_pod("real")], **with_buffers(*of_many, *others) | {"pod_templates": templates})
+    world = a_snapshot([a_waiting_pod("real")], **with_buffers(*of_many, *others) | {"pod_templates": templates})
 
     made = Counter(buffer_of(pod) for pod in virtual_pods(world).pending)
     found = {buffer.key: each for buffer, each in resolutions(world, "placement", Judging())}
@@ -191,7 +192,7 @@ def test_a_buffer_of_another_strategy_or_one_that_goes_asks_for_nothing(fields: 
 
 def test_virtual_pods_make_new_nodes_beside_pending_pods() -> None:
     """Virtual pods make new nodes beside pending pods (PLC-29, PLC-213)."""
-    world = a_snapshot([a_pod("real", "3")], **with_buffers(a_buffer(replicas=1)))
+    world = a_snapshot([a_waiting_pod("real", "3")], **with_buffers(a_buffer(replicas=1)))
 
     assert groups(placed(world)) == [["capacity-buffer-spare-1", "real"]]
 
@@ -201,7 +202,7 @@ def test_a_resource_that_only_buffers_ask_for_is_counted() -> None:
     template = a_template(requests={**a_template().requests, "example.com/gpu": 1})
     fields = with_buffers(a_buffer()) | {"pod_templates": {"default/small": a_source(pod=template)}}
 
-    result = placed(a_snapshot(nodes=[a_node("n1", cpu="8")], **fields))
+    result = placed(a_snapshot(nodes=[a_joined_pair("n1", cpu="8")], **fields))
 
     assert (dict(result.existing), result.new, len(result.refused)) == ({}, (), 3)
 
@@ -220,7 +221,7 @@ def test_a_buffer_fits_where_all_its_room_stands(
     cpu: str, replicas: int, nodes: list[str], verdict: str | None
 ) -> None:
     """PLC-214, PLT-171: any pod on a new claim, or refused, needs new capacity; of no pods nothing is said."""
-    pairs = [a_node(f"n{number}", cpu=size) for number, size in enumerate(nodes)]
+    pairs = [a_joined_pair(f"n{number}", cpu=size) for number, size in enumerate(nodes)]
     world = a_snapshot(nodes=pairs, **with_buffers(a_buffer(replicas=replicas), cpu=cpu))
 
     assert verdicts(world, placed(world)).get("default/spare") == verdict
@@ -228,7 +229,9 @@ def test_a_buffer_fits_where_all_its_room_stands(
 
 def test_each_buffer_is_judged_for_itself() -> None:
     """Each buffer is judged by itself (PLC-214)."""
-    world = a_snapshot(nodes=[a_node("n1", cpu="2")], **with_buffers(a_buffer("one", replicas=2), a_buffer("two")))
+    world = a_snapshot(
+        nodes=[a_joined_pair("n1", cpu="2")], **with_buffers(a_buffer("one", replicas=2), a_buffer("two"))
+    )
 
     assert verdicts(world, placed(world)) == {
         "default/one": "FitsExistingCapacity",
@@ -238,7 +241,7 @@ def test_each_buffer_is_judged_for_itself() -> None:
 
 def test_where_no_pool_is_usable_nothing_is_seen_of_a_buffer() -> None:
     """Where no pool is usable, a buffer gets no verdict (PLC-12, PLC-214)."""
-    world = a_snapshot(pools=[], nodes=[a_node("n1")], **with_buffers(a_buffer()))
+    world = a_snapshot(pools=[], nodes=[a_joined_pair("n1")], **with_buffers(a_buffer()))
 
     assert verdicts(world, placed(world)) == {}
     assert for_real_pods(placed(world)).ignored == ()
@@ -246,8 +249,10 @@ def test_where_no_pool_is_usable_nothing_is_seen_of_a_buffer() -> None:
 
 def test_real_pods_are_nominated_counted_and_reported_as_if_there_were_no_buffer() -> None:
     """PLC-213, PLT-171: filtered from nominations, errors and mappings."""
-    pending = [a_pod("fits"), a_pod("large", "99")]
-    world = a_snapshot(pending, [a_node("n1", cpu="1"), a_node("n2", cpu="1")], **with_buffers(a_buffer(replicas=2)))
+    pending = [a_waiting_pod("fits"), a_waiting_pod("large", "99")]
+    world = a_snapshot(
+        pending, [a_joined_pair("n1", cpu="1"), a_joined_pair("n2", cpu="1")], **with_buffers(a_buffer(replicas=2))
+    )
 
     whole, result = placed(world), for_real_pods(placed(world))
 
@@ -260,7 +265,7 @@ def test_real_pods_are_nominated_counted_and_reported_as_if_there_were_no_buffer
 
 def test_a_plan_counts_virtual_pods_and_names_real_ones() -> None:
     """PLC-213: a plan of a thousand virtual pods is as long as one of ten."""
-    world = a_snapshot([a_pod("real")], **with_buffers(a_buffer(replicas=4)))
+    world = a_snapshot([a_waiting_pod("real")], **with_buffers(a_buffer(replicas=4)))
 
     (node,), _ = proposed_nodes(placed(world).new, an_index(world).settings.well_known)
 
@@ -269,7 +274,7 @@ def test_a_plan_counts_virtual_pods_and_names_real_ones() -> None:
 
 def test_virtual_pods_that_a_claim_on_its_way_is_for_are_promised_room() -> None:
     """the next round leaves them out; a simulation counts them."""
-    _, claim = a_node("n1")
+    _, claim = a_joined_pair("n1")
     coming = replace(claim, provider_id="", annotations={names.PLANNED_BUFFERS: "buffer-spare=2,other=7"})
     world = replace(a_snapshot(**with_buffers(a_buffer(replicas=3))), claims={claim.name: coming})
 
@@ -286,7 +291,7 @@ UNEXPECTED = Taint(key="example.com/stays", value="x", effect="NoSchedule")  # n
 def a_node_made_for_the_buffer(name: str, ago: float = 60.0, **fields: Any) -> tuple[Node, NodeClaim]:
     """It has come up, and an agent has put a taint on it."""
     ready = (Condition(type=names.READY, status="True"),)
-    node, claim = a_node(name, **{"taints": (UNEXPECTED,), "conditions": ready} | fields)
+    node, claim = a_joined_pair(name, **{"taints": (UNEXPECTED,), "conditions": ready} | fields)
     up = Condition(type=names.INITIALIZED_CONDITION, status="True", changed=NOW - ago)
     return node, replace(
         claim, created=NOW - ago, annotations={names.PLANNED_BUFFERS: "buffer-spare=1"}, conditions=(up,)
@@ -318,9 +323,9 @@ def leaving(of: tuple[Node, NodeClaim], **marks: Any) -> tuple[Node, NodeClaim]:
 
 
 def a_pool_that_remembers(*claims: str) -> NodePool:
-    pool = a_pool()
+    pool = a_general_pool()
     for claim in claims:
-        launch = unused_launch(claim, NOW - 60.0, ["buffer-spare"], whose_pods([a_pod("virtual")]))
+        launch = unused_launch(claim, NOW - 60.0, ["buffer-spare"], whose_pods([a_waiting_pod("virtual")]))
         pool = with_unused_launch(pool, launch, NOW)
     return pool
 
@@ -387,8 +392,8 @@ def test_a_node_that_never_came_up_was_of_no_use_to_its_buffer(after: float, in_
         ({"ago": 3601.0}, []),
         ({"unschedulable": True}, []),
         ({"conditions": (Condition(type=names.READY, status="False"),)}, []),
-        ({}, [a_pod("real", node_name="n2")]),
-        ({"taints": ()}, [a_pod("real", cpu="4", node_name="n2")]),
+        ({}, [a_waiting_pod("real", node_name="n2")]),
+        ({"taints": ()}, [a_waiting_pod("real", cpu="4", node_name="n2")]),
     ],
     ids=["an hour ago", "cordoned", "not ready", "used in spite of it", "its room was taken"],
 )
@@ -401,7 +406,7 @@ def test_a_buffer_goes_on_where_its_nodes_prove_nothing(of_second: dict[str, Any
 
 def never_joined(*claims: str) -> dict[str, Any]:
     """A pool that remembers these claims for the buffer, which ended a moment ago."""
-    pool = a_pool()
+    pool = a_general_pool()
     for claim in claims:
         pool = with_unused_launch(pool, unused_launch(claim, NOW - 1.0, ["buffer-spare"]), NOW)
     return {"pools": [pool]}
@@ -436,7 +441,7 @@ def test_the_nodes_of_a_large_buffer_are_full_and_prove_nothing() -> None:
 
 def test_real_pods_of_the_same_size_go_first() -> None:
     """Of the room that stands, pods that exist take theirs before pods that do not."""
-    late = a_pod("late", created=NOW - 1)
-    world = a_snapshot([late], [a_node("n1", cpu="1")], **with_buffers(a_buffer(replicas=1)))
+    late = a_waiting_pod("late", created=NOW - 1)
+    world = a_snapshot([late], [a_joined_pair("n1", cpu="1")], **with_buffers(a_buffer(replicas=1)))
 
     assert [p.name for p in placed(world).existing["n1"]] == ["late"]

@@ -14,18 +14,18 @@ from dovetail.placement.facts.claim_rules import bytes_of, entries_of
 from dovetail.placement.provisioning_plan import plan_provisioning
 from dovetail.placement.settings import PlacementSettings
 from tests.placement.builders import (
-    NOW,
     a_bound_pod,
-    a_node,
-    a_pod,
-    a_pool,
+    a_general_pool,
+    a_joined_pair,
     a_shape,
     a_snapshot,
+    a_waiting_pod,
     groups,
     one_of,
     placed,
     term,
 )
+from worlds.disruption import NOW
 
 COLOUR = "karpenter.k8s.aws/instance-colour"
 NOT_RED = Expression(key=COLOUR, operator="NotIn", values=("red",))
@@ -41,7 +41,7 @@ def not_in(count: int, first: int = 0, value: str = "v") -> tuple[Expression, ..
 
 
 def beside_a_good_one(pod: Pod, **world: object) -> Placement:
-    return placed(a_snapshot([a_pod("good"), pod], **world))  # type: ignore[arg-type]
+    return placed(a_snapshot([a_waiting_pod("good"), pod], **world))  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -63,7 +63,7 @@ def test_a_requirement_that_the_definition_refuses_is_refused_alone(expression: 
     """PLQ-60: by every required term, as for what Karpenter looks at (PLC-23)."""
     shape = a_shape(required_terms=(term(one_of(names.ZONE, "z1")), term(expression)))
 
-    found = beside_a_good_one(a_pod("bad", shape=shape))
+    found = beside_a_good_one(a_waiting_pod("bad", shape=shape))
 
     assert groups(found) == [["good"]]
     [ignored] = found.ignored
@@ -75,7 +75,7 @@ def test_the_label_of_the_node_class_may_be_selected() -> None:
     """It lies in the cloud's domain and is well known to nobody but the definition."""
     shape = a_shape(node_selector=(("karpenter.k8s.aws/ec2nodeclass", "default"),))
 
-    assert groups(beside_a_good_one(a_pod("p", shape=shape))) == [["good", "p"]]
+    assert groups(beside_a_good_one(a_waiting_pod("p", shape=shape))) == [["good", "p"]]
 
 
 def test_as_many_labels_and_bytes_as_a_pod_may_bring_are_taken_and_one_more_is_not() -> None:
@@ -88,7 +88,7 @@ def test_as_many_labels_and_bytes_as_a_pod_may_bring_are_taken_and_one_more_is_n
         "bytes": requiring(long),
         "too-many-bytes": requiring(longer),
     }
-    snapshot = a_snapshot([a_pod(name, shape=shape) for name, shape in shapes.items()])
+    snapshot = a_snapshot([a_waiting_pod(name, shape=shape) for name, shape in shapes.items()])
 
     found = placed(snapshot)
 
@@ -101,7 +101,7 @@ def test_as_many_labels_and_bytes_as_a_pod_may_bring_are_taken_and_one_more_is_n
 
 def test_a_pod_that_asks_for_nothing_of_very_many_resources_is_refused_alone() -> None:
     """PLQ-61: a claim asks for each of them by its name."""
-    bad = a_pod("bad")
+    bad = a_waiting_pod("bad")
     bad = replace(bad, requests={**bad.requests, **{f"example.com/{n}": 0 for n in range(50)}})
 
     found = beside_a_good_one(bad)
@@ -112,7 +112,7 @@ def test_a_pod_that_asks_for_nothing_of_very_many_resources_is_refused_alone() -
 
 def test_what_many_pods_ask_nothing_of_does_not_make_a_claim_large() -> None:
     """PLQ-62: each of them may name as much."""
-    pods = [a_pod(f"p{n}") for n in range(4)]
+    pods = [a_waiting_pod(f"p{n}") for n in range(4)]
     pods = [replace(p, requests={**p.requests, **{f"example.com/{p.name}-{n}": 0 for n in range(40)}}) for p in pods]
 
     [node] = placed(a_snapshot(pods)).new
@@ -122,7 +122,7 @@ def test_what_many_pods_ask_nothing_of_does_not_make_a_claim_large() -> None:
 
 def test_pods_that_together_ask_for_more_than_a_claim_can_say_get_nodes_of_their_own() -> None:
     """PLQ-62."""
-    pods = [a_pod(f"p{n}", shape=requiring(*not_in(40, first=n * 40))) for n in range(3)]
+    pods = [a_waiting_pod(f"p{n}", shape=requiring(*not_in(40, first=n * 40))) for n in range(3)]
 
     found = placed(a_snapshot(pods))
 
@@ -134,7 +134,9 @@ def test_pods_whose_values_together_are_too_large_get_nodes_of_their_own() -> No
     """PLQ-62: labels that they share count once, values do not."""
     [shared] = not_in(1)
     pods = [
-        a_pod(f"p{n}", shape=requiring(replace(shared, values=tuple(f"{n}-{m}" + "v" * 50 for m in range(250)))))
+        a_waiting_pod(
+            f"p{n}", shape=requiring(replace(shared, values=tuple(f"{n}-{m}" + "v" * 50 for m in range(250))))
+        )
         for n in range(6)
     ]
 
@@ -147,9 +149,9 @@ def test_pods_whose_values_together_are_too_large_get_nodes_of_their_own() -> No
 def test_a_pool_that_asks_for_very_much_itself_still_makes_nodes() -> None:
     """Only what pods bring is weighed against the limits."""
     own = tuple(Expression(key=f"own{n}", operator="Exists") for n in range(97))
-    pods = [a_pod("plain"), a_pod("choosy", shape=requiring(*not_in(2)))]
+    pods = [a_waiting_pod("plain"), a_waiting_pod("choosy", shape=requiring(*not_in(2)))]
 
-    found = placed(a_snapshot(pods, pools=[a_pool(requirements=own)]))
+    found = placed(a_snapshot(pods, pools=[a_general_pool(requirements=own)]))
 
     assert groups(found) == [["plain"]]
     assert [p.conflict for r in found.refused for p in r.pools] == [
@@ -161,7 +163,7 @@ def test_a_preference_that_no_claim_can_say_is_given_up() -> None:
     """PLQ-60: Karpenter writes it on the claim."""
     shape = a_shape(preferred_terms=(term(NOT_RED, weight=9), term(one_of(names.ZONE, "z2"), weight=1)))
 
-    [node] = beside_a_good_one(a_pod("p", shape=shape)).new
+    [node] = beside_a_good_one(a_waiting_pod("p", shape=shape)).new
 
     assert sorted(pod.name for pod in node.pods) == ["good", "p"]
     assert COLOUR not in node.requirements
@@ -170,12 +172,12 @@ def test_a_preference_that_no_claim_can_say_is_given_up() -> None:
 
 def test_a_pod_of_a_leaving_node_that_no_claim_can_suit_goes_to_nodes_that_exist_alone() -> None:
     """It was bound there by the kube-scheduler; nobody looks at such a pod when it is planned for (PLC-30)."""
-    node, claim = a_node("n1")
+    node, claim = a_joined_pair("n1")
     leaving = (node, replace(claim, deleting_since=NOW))
     bound = a_bound_pod("bound", "n1", shape=requiring(NOT_RED))
 
-    alone = placed(a_snapshot([a_pod("good"), bound], [leaving]))
-    with_room = placed(a_snapshot([bound], [leaving, a_node("n2")]))
+    alone = placed(a_snapshot([a_waiting_pod("good"), bound], [leaving]))
+    with_room = placed(a_snapshot([bound], [leaving, a_joined_pair("n2")]))
 
     assert groups(alone) == [["good"]]
     assert ["no NodeClaim can require label" in p.conflict for r in alone.refused for p in r.pools] == [True]
@@ -184,7 +186,7 @@ def test_a_pod_of_a_leaving_node_that_no_claim_can_suit_goes_to_nodes_that_exist
 
 def test_volumes_that_no_claim_can_reach_are_named_and_another_place_of_theirs_is_taken() -> None:
     claims = {"default/data": VolumeClaim(name="data", namespace="default", volume_name="pv", bind_completed=True)}
-    pod = a_pod("p", shape=a_shape(volumes=(VolumeUse(claim_name="data"),)))
+    pod = a_waiting_pod("p", shape=a_shape(volumes=(VolumeUse(claim_name="data"),)))
 
     def with_terms(*terms: NodeTerm) -> Placement:
         volumes = {"pv": Volume(name="pv", node_terms=terms)}
@@ -202,9 +204,11 @@ def test_volumes_that_no_claim_can_reach_are_named_and_another_place_of_theirs_i
 @pytest.mark.parametrize(("zones", "nodes"), [(2, 1), (3, 0)])
 def test_values_that_a_requirement_excludes_do_not_count_for_its_minimum(zones: int, nodes: int) -> None:
     """PLC-122: the types have three zones, and two are left."""
-    pool = a_pool(requirements=(Expression(key=names.ZONE, operator="NotIn", values=("z1",), min_values=zones),))
+    pool = a_general_pool(
+        requirements=(Expression(key=names.ZONE, operator="NotIn", values=("z1",), min_values=zones),)
+    )
 
-    assert len(placed(a_snapshot([a_pod("web")], pools=[pool])).new) == nodes
+    assert len(placed(a_snapshot([a_waiting_pod("web")], pools=[pool])).new) == nodes
 
 
 @pytest.mark.parametrize(("key", "values"), [(names.ZONE, ("z1", "z2")), (names.CAPACITY_TYPE, ("spot", "on-demand"))])
@@ -213,11 +217,11 @@ def test_a_pod_that_leaves_a_claim_fewer_values_than_its_minimum_keeps_nobody_wa
     key: str, values: tuple[str, ...], policy: str, expected: list[list[str]]
 ) -> None:
     """PLQ-63: the types have them all, and the claim may list one only."""
-    pool = a_pool(requirements=(replace(one_of(key, *values), min_values=2),))
-    bad = a_pod("bad", shape=a_shape(node_selector=((key, values[0]),)))
+    pool = a_general_pool(requirements=(replace(one_of(key, *values), min_values=2),))
+    bad = a_waiting_pod("bad", shape=a_shape(node_selector=((key, values[0]),)))
     settings = PlacementSettings(min_values_policy=policy)  # type: ignore[arg-type]
 
-    plan, found = plan_provisioning(a_snapshot([a_pod("good"), bad], pools=[pool]), settings, never)
+    plan, found = plan_provisioning(a_snapshot([a_waiting_pod("good"), bad], pools=[pool]), settings, never)
 
     assert groups(found) == expected
     assert [p.conflict for r in found.refused for p in r.pools] == (

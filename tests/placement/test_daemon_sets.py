@@ -18,14 +18,13 @@ from dovetail.model.values.resources import NANO, parse_resources
 from dovetail.placement.place_pods import place
 from dovetail.placement.settings import CostSettings, PlacementSettings
 from tests.placement.builders import (
-    NOW,
     TYPES,
     a_bound_pod,
-    a_node,
-    a_pod,
-    a_pool,
+    a_general_pool,
+    a_joined_pair,
     a_shape,
     a_snapshot,
+    a_waiting_pod,
     an_index,
     groups,
     near,
@@ -33,6 +32,7 @@ from tests.placement.builders import (
     placed,
     term,
 )
+from worlds.disruption import NOW
 
 ANY = Toleration(operator="Exists")
 WEB = (HostPort(address="0.0.0.0", port=80, protocol="TCP"),)
@@ -42,7 +42,7 @@ ON_SMALL = (term(one_of(names.INSTANCE_TYPE, "small")),)
 
 
 def _daemon_set(name: str = "d", cpu: str = "1", terms: tuple[NodeTerm, ...] = (), **shape: Any) -> DaemonSet:
-    pod = a_pod(name, cpu=cpu, shape=a_shape(required_terms=terms, **shape))
+    pod = a_waiting_pod(name, cpu=cpu, shape=a_shape(required_terms=terms, **shape))
     return DaemonSet(name=name, namespace="default", uid=f"uid-{name}", pod=pod)
 
 
@@ -54,7 +54,7 @@ def _types(pods: Iterable[Pod], *daemon_sets: DaemonSet, **fields: Any) -> list[
 
 def test_a_daemon_set_takes_room_only_of_the_types_that_it_runs_on() -> None:
     """PLC-117, PLC-119, PLC-182c: what several of them take is added up."""
-    pod = a_pod("p", cpu="3")
+    pod = a_waiting_pod("p", cpu="3")
 
     assert _types([pod]) == ["medium", "large", "huge"]
     assert _types([pod], _daemon_set(cpu="2", terms=ON_SMALL)) == ["medium", "large", "huge"]
@@ -64,7 +64,7 @@ def test_a_daemon_set_takes_room_only_of_the_types_that_it_runs_on() -> None:
 
 def test_a_daemon_sets_port_is_taken_only_on_the_types_that_it_runs_on() -> None:
     """PLC-83, PLC-118, PLC-182c."""
-    pod = a_pod("p", shape=a_shape(host_ports=WEB))
+    pod = a_waiting_pod("p", shape=a_shape(host_ports=WEB))
 
     assert _types([pod], _daemon_set(terms=ON_SMALL, host_ports=WEB)) == ["medium", "large", "huge"]
     assert _types([pod], _daemon_set(host_ports=WEB)) == []
@@ -82,7 +82,7 @@ def test_daemon_sets_but_for_which_a_pod_would_fit_are_named(
     cpu: str, daemon_sets: dict[str, str], blamed: tuple[str, ...]
 ) -> None:
     made = {name: _daemon_set(name, amount) for name, amount in daemon_sets.items()}
-    (refused,) = placed(a_snapshot([a_pod("p", cpu=cpu)], daemon_sets=made)).refused
+    (refused,) = placed(a_snapshot([a_waiting_pod("p", cpu=cpu)], daemon_sets=made)).refused
 
     assert [pool.daemon_sets for pool in refused.pools] == [blamed]
     assert ("DaemonSets" in refused.pools[0].remedy) == bool(blamed)
@@ -95,12 +95,16 @@ def _asking_for(device: str) -> DaemonSet:
 
 def test_a_daemon_set_that_fits_on_no_type_of_a_pool_counts_on_none_of_its_nodes() -> None:
     """PLQ-69: its pods wait, and the kube-scheduler minds no other pod for them."""
-    pod, large = a_pod("p", cpu="3"), _daemon_set("large", "15")
+    pod, large = a_waiting_pod("p", cpu="3"), _daemon_set("large", "15")
 
     assert _types([pod], _daemon_set("a", "99"), _daemon_set("b", "1")) == ["medium", "large", "huge"]
     assert _types([pod], _asking_for("example.com/nothing")) == ["medium", "large", "huge"]
-    assert _types([a_pod("p")], large) == ["huge"]  # where there is a type for it, those that are too small are avoided
-    assert _types([pod], large, pools=[a_pool(requirements=(one_of(names.INSTANCE_TYPE, "large"),))]) == ["large"]
+    assert _types([a_waiting_pod("p")], large) == [
+        "huge"
+    ]  # where there is a type for it, those that are too small are avoided
+    assert _types([pod], large, pools=[a_general_pool(requirements=(one_of(names.INSTANCE_TYPE, "large"),))]) == [
+        "large"
+    ]
 
 
 def test_a_daemon_set_that_asks_for_a_device_counts_on_the_types_that_have_it() -> None:
@@ -108,21 +112,27 @@ def test_a_daemon_set_that_asks_for_a_device_counts_on_the_types_that_have_it() 
     gpu = replace(TYPES[3], name="gpu", capacity={**TYPES[3].capacity, "nvidia.com/gpu": 1})
     types = [*TYPES[:3], gpu]
 
-    assert _types([a_pod("p", cpu="3")], _asking_for("nvidia.com/gpu"), types=types) == ["medium", "large", "gpu"]
-    assert _types([a_pod("p", cpu="16")], _asking_for("nvidia.com/gpu"), types=types) == []
+    assert _types([a_waiting_pod("p", cpu="3")], _asking_for("nvidia.com/gpu"), types=types) == [
+        "medium",
+        "large",
+        "gpu",
+    ]
+    assert _types([a_waiting_pod("p", cpu="16")], _asking_for("nvidia.com/gpu"), types=types) == []
 
 
 def test_a_daemon_set_whose_pod_a_node_could_not_hold_empty_keeps_no_room_of_it() -> None:
     """PLQ-69: the node is as free as the kube-scheduler sees it."""
     for daemon in (_daemon_set("large", "5"), _asking_for("nvidia.com/gpu")):
-        world = a_snapshot([a_pod("p", cpu="4")], [a_node("n1", cpu="4")], daemon_sets={"d": daemon})
+        world = a_snapshot([a_waiting_pod("p", cpu="4")], [a_joined_pair("n1", cpu="4")], daemon_sets={"d": daemon})
 
         assert list(placed(world).existing) == ["n1"]
         assert placed(world, PlacementSettings(profile=KARPENTER_PLACEMENT)).existing == {}
 
 
 def _with_daemon_sets(*made: DaemonSet, **fields: Any) -> Snapshot:
-    return a_snapshot(fields.pop("pods", [a_pod("p")]), daemon_sets={each.name: each for each in made}, **fields)
+    return a_snapshot(
+        fields.pop("pods", [a_waiting_pod("p")]), daemon_sets={each.name: each for each in made}, **fields
+    )
 
 
 def test_where_no_type_holds_all_daemon_sets_those_count_whose_turn_is_first() -> None:
@@ -141,7 +151,7 @@ def test_where_no_type_holds_all_daemon_sets_those_count_whose_turn_is_first() -
 
 def test_a_daemon_set_that_fits_on_no_type_within_the_limits_counts_on_no_node_of_the_pool() -> None:
     """PLQ-69."""
-    limited = a_pool(limits=parse_resources({"cpu": "12"}))
+    limited = a_general_pool(limits=parse_resources({"cpu": "12"}))
     found = placed(_with_daemon_sets(_daemon_set(cpu="14"), pools=[limited]))
 
     assert [item.name for node in found.new for item in node.types] == ["small", "medium", "large"]
@@ -151,8 +161,8 @@ def test_a_daemon_set_that_fits_on_no_type_within_the_limits_counts_on_no_node_o
 @pytest.mark.parametrize(
     ("pod", "types"),
     [
-        (a_pod("p", shape=a_shape(node_selector=((names.INSTANCE_TYPE, "small"),))), ["small"]),
-        (a_pod("p", cpu="3"), ["medium", "large"]),
+        (a_waiting_pod("p", shape=a_shape(node_selector=((names.INSTANCE_TYPE, "small"),))), ["small"]),
+        (a_waiting_pod("p", cpu="3"), ["medium", "large"]),
     ],
 )
 def test_a_pod_that_has_no_type_with_room_for_a_daemon_set_gets_one_that_could_not_hold_it(
@@ -160,7 +170,11 @@ def test_a_pod_that_has_no_type_with_room_for_a_daemon_set_gets_one_that_could_n
 ) -> None:
     """PLQ-69: the last resort. A pool that has room for both comes first, and so does reserved capacity."""
     others = (replace(TYPES[3], name="larger", capacity={**TYPES[3].capacity, "cpu": 32 * NANO}),)
-    wide = replace(_with_daemon_sets(_daemon_set(cpu="14"), pods=[pod], pools=[a_pool("heavy", weight=9), a_pool()]))
+    wide = replace(
+        _with_daemon_sets(
+            _daemon_set(cpu="14"), pods=[pod], pools=[a_general_pool("heavy", weight=9), a_general_pool()]
+        )
+    )
     beside = replace(wide, catalogues={**wide.catalogues, "default": Catalogue(types=(TYPES[0], *others))})
 
     assert _types([pod], _daemon_set(cpu="14")) == types
@@ -174,26 +188,26 @@ def test_a_pod_that_must_have_a_type_that_holds_each_daemon_set_but_not_all_gets
     """PLQ-69: those count whose turn is first; a larger type in the pool changes nothing of that. Other pods get a
     type that holds all."""
     sets = tuple(_daemon_set(f"d{number}", cpu) for number, cpu in enumerate(daemons))
-    pod = a_pod("p", cpu="0.1", shape=a_shape(required_terms=ON_SMALL))
+    pod = a_waiting_pod("p", cpu="0.1", shape=a_shape(required_terms=ON_SMALL))
     together = replace(sets[0], pod=replace(sets[0].pod, shape=a_shape(host_ports=WEB)))
-    free = a_pod("p", cpu="0.1", shape=a_shape(required_terms=ON_SMALL, host_ports=WEB))
+    free = a_waiting_pod("p", cpu="0.1", shape=a_shape(required_terms=ON_SMALL, host_ports=WEB))
 
     for types in (TYPES, TYPES[:1]):
         (node,) = placed(_with_daemon_sets(*sets, pods=[pod], types=types)).new
         assert [item.name for item in node.types] == ["small"]
         assert not _types([replace(pod, requests={**pod.requests, "cpu": 2 * NANO})], *sets, types=types)
-    assert "small" not in _types([a_pod("p", cpu="0.1")], *sets)
+    assert "small" not in _types([a_waiting_pod("p", cpu="0.1")], *sets)
     assert not placed(_with_daemon_sets(*sets, pods=[pod]), KARPENTERS).new
     assert not _types([free], together, *sets[1:])  # whose turn is first has its port too
 
 
 def test_where_the_limits_leave_only_types_that_are_too_small_for_a_daemon_set_one_of_these_is_taken() -> None:
     """PLQ-69."""
-    limited = a_pool(limits=parse_resources({"cpu": "20"}))
-    full = [a_node("n1", cpu="12")], [a_bound_pod("b", "n1", cpu="12")]
+    limited = a_general_pool(limits=parse_resources({"cpu": "20"}))
+    full = [a_joined_pair("n1", cpu="12")], [a_bound_pod("b", "n1", cpu="12")]
 
     found = placed(
-        _with_daemon_sets(_daemon_set(cpu="14"), pods=[a_pod("p"), *full[1]], nodes=full[0], pools=[limited])
+        _with_daemon_sets(_daemon_set(cpu="14"), pods=[a_waiting_pod("p"), *full[1]], nodes=full[0], pools=[limited])
     )
     assert [item.name for node in found.new for item in node.types] == ["small", "medium", "large"]
 
@@ -202,18 +216,18 @@ def test_a_pod_that_must_be_beside_a_daemon_set_gets_no_type_that_is_too_small_f
     """PLQ-66, PLQ-69."""
     agent = _daemon_set(cpu="14", **CILIUM)
 
-    assert _types([a_pod("p", cpu="2", shape=beside("cilium"))], agent) == ["huge"]
-    assert _types([a_pod("p", cpu="3", shape=beside("cilium"))], agent) == []
+    assert _types([a_waiting_pod("p", cpu="2", shape=beside("cilium"))], agent) == ["huge"]
+    assert _types([a_waiting_pod("p", cpu="3", shape=beside("cilium"))], agent) == []
 
 
 def test_a_node_that_could_hold_each_daemon_set_but_not_all_keeps_room_for_those_whose_turn_is_first() -> None:
     """PLQ-69: what runs there already counts as one of them."""
     sets = (_daemon_set("a", "6"), _daemon_set("b", "6"))
-    empty = _with_daemon_sets(*sets, pods=[a_pod("p", cpu="2")], nodes=[a_node("n1", cpu="8")])
+    empty = _with_daemon_sets(*sets, pods=[a_waiting_pod("p", cpu="2")], nodes=[a_joined_pair("n1", cpu="8")])
 
     assert list(placed(empty).existing) == ["n1"]
     assert not placed(empty, KARPENTERS).existing
-    assert not placed(replace(empty, pods={"p": a_pod("p", cpu="3")})).existing
+    assert not placed(replace(empty, pods={"p": a_waiting_pod("p", cpu="3")})).existing
 
 
 def _that_waits(item: DaemonSet) -> DaemonSet:
@@ -246,11 +260,11 @@ def test_a_daemon_set_that_has_no_room_beside_what_runs_on_a_node_that_stands_ke
     daemon: DaemonSet, there: dict[str, Any], ready_for: float, free: bool
 ) -> None:
     """PLQ-69: else one that anybody makes keeps pods from every node, and the cluster from being consolidated."""
-    node, claim = a_node("n1", cpu="8")
+    node, claim = a_joined_pair("n1", cpu="8")
     ready = Condition(type=names.INITIALIZED_CONDITION, status="True", changed=NOW - ready_for)
     runs = replace(a_bound_pod("w", "n1", cpu="2"), **there)
     pair = replace(node, created=NOW - ready_for), replace(claim, conditions=(ready,))
-    world = _with_daemon_sets(daemon, pods=[a_pod("p", cpu="4"), runs], nodes=[pair])
+    world = _with_daemon_sets(daemon, pods=[a_waiting_pod("p", cpu="4"), runs], nodes=[pair])
 
     assert ("n1" in placed(world).existing) == free
     assert not placed(world, KARPENTERS).existing
@@ -258,7 +272,7 @@ def test_a_daemon_set_that_has_no_room_beside_what_runs_on_a_node_that_stands_ke
 
 def test_of_two_daemon_sets_the_one_that_has_room_beside_what_runs_on_a_node_keeps_it() -> None:
     """PLQ-69: also where a pod of the other one runs."""
-    node = [a_node("n1", cpu="8")]
+    node = [a_joined_pair("n1", cpu="8")]
     sets = replace(_daemon_set("a", "3"), created=1.0), replace(_daemon_set("b", "4"), created=2.0)
     runs = a_bound_pod("w", "n1", cpu="2")
     owner = Owner(api_version="apps/v1", kind="DaemonSet", name="c", uid="uid-c", controller=True)
@@ -266,7 +280,7 @@ def test_of_two_daemon_sets_the_one_that_has_room_beside_what_runs_on_a_node_kee
     comes = replace(a_bound_pod("c-1", "n1", cpu="1"), owners=(owner,))
 
     def takes(cpu: str, *pods: Pod, more: tuple[DaemonSet, ...] = ()) -> bool:
-        world = _with_daemon_sets(*sets, *more, pods=[a_pod("p", cpu=cpu), runs, *pods], nodes=node)
+        world = _with_daemon_sets(*sets, *more, pods=[a_waiting_pod("p", cpu=cpu), runs, *pods], nodes=node)
         return bool(placed(world).existing)
 
     assert (takes("3"), takes("4")) == (True, False)
@@ -275,7 +289,7 @@ def test_of_two_daemon_sets_the_one_that_has_room_beside_what_runs_on_a_node_kee
 
 def test_the_search_for_cheaper_nodes_leaves_a_node_of_last_resort_as_it_is() -> None:
     """PLQ-69."""
-    pods = [a_pod("p", cpu="3"), *(a_pod(f"q{n}", cpu="1") for n in range(5))]
+    pods = [a_waiting_pod("p", cpu="3"), *(a_waiting_pod(f"q{n}", cpu="1") for n in range(5))]
     settings = PlacementSettings(cost=CostSettings(everywhere=True, steps=9))
     found = placed(_with_daemon_sets(_daemon_set(cpu="14"), pods=pods), settings)
 
@@ -285,7 +299,7 @@ def test_the_search_for_cheaper_nodes_leaves_a_node_of_last_resort_as_it_is() ->
 
 def test_karpenter_makes_no_node_beside_a_daemon_set_that_fits_nowhere() -> None:
     settings = PlacementSettings(profile=KARPENTER_PLACEMENT)
-    (refused,) = placed(a_snapshot([a_pod("p")], daemon_sets={"a": _daemon_set("a", "99")}), settings).refused
+    (refused,) = placed(a_snapshot([a_waiting_pod("p")], daemon_sets={"a": _daemon_set("a", "99")}), settings).refused
 
     assert refused.pools[0].daemon_sets == ("default/a",)
 
@@ -294,16 +308,16 @@ def test_a_daemon_set_that_runs_elsewhere_is_not_blamed() -> None:
     """On the type that would do, only the other one runs."""
     on_small = _daemon_set("small", "2", terms=ON_SMALL)
     made = {"small": on_small, "all": _daemon_set("all", "1")}
-    (refused,) = placed(a_snapshot([a_pod("p", cpu="16")], daemon_sets=made)).refused
+    (refused,) = placed(a_snapshot([a_waiting_pod("p", cpu="16")], daemon_sets=made)).refused
 
     assert refused.pools[0].daemon_sets == ("default/all",)
 
 
 def test_a_pod_does_not_stand_in_its_own_way() -> None:
     """PLC-82: one that is asked about where it runs has its port there already."""
-    running = replace(a_pod("p", shape=a_shape(host_ports=WEB)), node_name="n1", phase="Running")
+    running = replace(a_waiting_pod("p", shape=a_shape(host_ports=WEB)), node_name="n1", phase="Running")
     other = replace(running, name="q", uid="uid-q")
-    index = an_index(a_snapshot([running], [a_node("n1")]))
+    index = an_index(a_snapshot([running], [a_joined_pair("n1")]))
 
     assert (list(place(index, [running]).existing), list(place(index, [other]).existing)) == (["n1"], [])
 
@@ -311,7 +325,7 @@ def test_a_pod_does_not_stand_in_its_own_way() -> None:
 def _live(name: str, cpu: str, created: float, **shape: Any) -> Pod:
     owner = Owner(api_version="apps/v1", kind="DaemonSet", name="d", uid="uid-d", controller=True)
     return replace(
-        a_pod(name, cpu=cpu, shape=a_shape(**shape)),
+        a_waiting_pod(name, cpu=cpu, shape=a_shape(**shape)),
         owners=(owner,),
         node_name="n1",
         phase="Running",
@@ -331,7 +345,9 @@ def test_the_newest_live_pod_says_what_a_daemon_set_takes(order: tuple[str, str]
     everywhere = (term(one_of(names.OS, "linux")),)
     live = [pods[name] for name in order]
 
-    found = _types([*live, a_pod("p", cpu="3")], _daemon_set(terms=everywhere), nodes=[a_node("n1", cpu="5")])
+    found = _types(
+        [*live, a_waiting_pod("p", cpu="3")], _daemon_set(terms=everywhere), nodes=[a_joined_pair("n1", cpu="5")]
+    )
     assert found == ["large", "huge"]
 
 
@@ -340,15 +356,15 @@ def test_a_pod_of_another_namespace_that_names_the_daemon_set_says_nothing_of_it
     live = _live("theirs", "14", NOW)
     theirs = replace(live, shape=replace(live.shape, namespace="mallory"))
 
-    nodes = [a_node("n1", cpu="14")]
-    beside = _types([theirs, a_pod("p", cpu="3")], _daemon_set(), nodes=nodes)
-    assert beside == _types([a_pod("p", cpu="3")], _daemon_set(), nodes=[a_node("n2", cpu="1")])
+    nodes = [a_joined_pair("n1", cpu="14")]
+    beside = _types([theirs, a_waiting_pod("p", cpu="3")], _daemon_set(), nodes=nodes)
+    assert beside == _types([a_waiting_pod("p", cpu="3")], _daemon_set(), nodes=[a_joined_pair("n2", cpu="1")])
 
 
 def test_on_a_node_that_stands_a_daemon_set_counts_by_its_taints_its_labels_and_what_runs() -> None:
     """PLC-182d: what already runs is not kept free twice."""
-    tainted = a_node("n1", cpu="4", taints=(Taint(key="team", effect="NoSchedule"),))
-    tolerant = a_pod("p", cpu="4", shape=a_shape(tolerations=(ANY,)))
+    tainted = a_joined_pair("n1", cpu="4", taints=(Taint(key="team", effect="NoSchedule"),))
+    tolerant = a_waiting_pod("p", cpu="4", shape=a_shape(tolerations=(ANY,)))
     elsewhere = _daemon_set(terms=(term(one_of(names.ZONE, "z2")),))
 
     def takers(pod: Pod, daemon_set: DaemonSet, node: Any, *others: Pod) -> list[str]:
@@ -357,9 +373,11 @@ def test_on_a_node_that_stands_a_daemon_set_counts_by_its_taints_its_labels_and_
 
     assert takers(tolerant, _daemon_set(), tainted) == ["n1"]
     assert takers(tolerant, _daemon_set(tolerations=(ANY,)), tainted) == []
-    assert takers(a_pod("p", cpu="4"), elsewhere, a_node("n1", zone="z1", cpu="4")) == ["n1"]
-    assert takers(a_pod("p", cpu="4"), elsewhere, a_node("n1", zone="z2", cpu="4")) == []
-    assert takers(a_pod("p", cpu="3"), _daemon_set(), a_node("n1", cpu="4"), _live("d-1", "1", NOW)) == ["n1"]
+    assert takers(a_waiting_pod("p", cpu="4"), elsewhere, a_joined_pair("n1", zone="z1", cpu="4")) == ["n1"]
+    assert takers(a_waiting_pod("p", cpu="4"), elsewhere, a_joined_pair("n1", zone="z2", cpu="4")) == []
+    assert takers(a_waiting_pod("p", cpu="3"), _daemon_set(), a_joined_pair("n1", cpu="4"), _live("d-1", "1", NOW)) == [
+        "n1"
+    ]
 
 
 @pytest.mark.parametrize(
@@ -376,9 +394,9 @@ def test_on_a_node_that_stands_a_daemon_set_counts_by_its_taints_its_labels_and_
 def test_the_room_of_a_daemon_pod_that_has_ended_is_kept_for_its_successor(fields: dict[str, Any]) -> None:
     """PLC-66, PLC-182d: a node under pressure leaves evicted ones behind, in the phase Failed."""
     daemon = replace(_live("d-1", "1", NOW), **fields)
-    pods = [a_pod(f"p{number}", cpu="1") for number in range(4)]
+    pods = [a_waiting_pod(f"p{number}", cpu="1") for number in range(4)]
 
-    found = placed(a_snapshot([daemon, *pods], [a_node("n1", cpu="4")], daemon_sets={"d": _daemon_set()}))
+    found = placed(a_snapshot([daemon, *pods], [a_joined_pair("n1", cpu="4")], daemon_sets={"d": _daemon_set()}))
     assert len(found.existing["n1"]) == 3
 
 
@@ -386,7 +404,7 @@ def test_a_new_node_asks_for_the_least_that_daemon_sets_take_on_any_of_its_types
     """PLC-182f."""
     on_medium = (term(one_of(names.INSTANCE_TYPE, "medium")),)
     daemon_sets = {"a": _daemon_set("a", "1", ON_SMALL), "b": _daemon_set("b", "2", on_medium)}
-    snapshot = a_snapshot([a_pod("p", cpu="1")], types=TYPES[:2], daemon_sets=daemon_sets)
+    snapshot = a_snapshot([a_waiting_pod("p", cpu="1")], types=TYPES[:2], daemon_sets=daemon_sets)
 
     (node,) = placed(snapshot).new
     assert ([item.name for item in node.types], node.requests["cpu"]) == (["small", "medium"], 2 * NANO)
@@ -396,8 +414,8 @@ def test_any_of_a_daemon_sets_terms_is_enough_and_preferences_and_soft_taints_do
     """PLT-83."""
     later = (term(one_of(names.ZONE, "nowhere")), term(one_of(names.OS, "linux")))
     wishing = _daemon_set(preferred_terms=(term(one_of(names.ZONE, "nowhere"), weight=1),))
-    soft = a_pool(taints=(Taint(key="soft", effect="PreferNoSchedule"),))
-    pod = a_pod("p", cpu="4")
+    soft = a_general_pool(taints=(Taint(key="soft", effect="PreferNoSchedule"),))
+    pod = a_waiting_pod("p", cpu="4")
 
     assert _types([pod]) == ["medium", "large", "huge"]
     assert _types([pod], _daemon_set(terms=later)) == ["large", "huge"]
@@ -415,10 +433,10 @@ GPU = Taint(key="gpu", value="", effect="NoSchedule")
 
 def test_a_daemon_set_s_pod_that_will_come_is_company_on_a_new_node() -> None:
     """PLQ-66: several share the node, and one that stands with the daemon's pod is used first."""
-    pods = [a_pod(f"p{i}", shape=beside("cilium")) for i in range(3)]
+    pods = [a_waiting_pod(f"p{i}", shape=beside("cilium")) for i in range(3)]
     daemon = _daemon_set(**CILIUM)
     running = replace(a_bound_pod("agent", "n1"), shape=daemon.pod.shape)
-    standing = a_snapshot([*pods, running], nodes=[a_node("n1", cpu="8")], daemon_sets={"d": daemon})
+    standing = a_snapshot([*pods, running], nodes=[a_joined_pair("n1", cpu="8")], daemon_sets={"d": daemon})
 
     assert groups(placed(a_snapshot(pods, daemon_sets={"d": daemon}))) == [["p0", "p1", "p2"]]
     assert placed(standing).existing.keys() == {"n1"}
@@ -426,24 +444,26 @@ def test_a_daemon_set_s_pod_that_will_come_is_company_on_a_new_node() -> None:
 
 def test_a_node_to_which_the_daemon_s_pod_does_not_come_is_no_answer() -> None:
     """PLQ-66: neither one that stands without it, nor one of a pool on which it does not run."""
-    pod = a_pod("p", shape=beside("cilium"))
-    tainted = a_pool("gpu", weight=10, taints=(GPU,))
+    pod = a_waiting_pod("p", shape=beside("cilium"))
+    tainted = a_general_pool("gpu", weight=10, taints=(GPU,))
     tolerant = replace(pod, shape=replace(pod.shape, tolerations=(ANY,)))
-    elsewhere = replace(_daemon_set(**CILIUM), pod=a_pod("d", shape=replace(a_shape(**CILIUM), namespace="other")))
+    elsewhere = replace(
+        _daemon_set(**CILIUM), pod=a_waiting_pod("d", shape=replace(a_shape(**CILIUM), namespace="other"))
+    )
     sets = {"d": _daemon_set(**CILIUM)}
 
-    assert [n.pool for n in placed(a_snapshot([tolerant], pools=[tainted, a_pool()], daemon_sets=sets)).new] == [
-        "default"
-    ]
+    assert [
+        n.pool for n in placed(a_snapshot([tolerant], pools=[tainted, a_general_pool()], daemon_sets=sets)).new
+    ] == ["default"]
     [refused] = placed(a_snapshot([tolerant], pools=[tainted], daemon_sets=sets)).refused
     assert refused.reasons == ("pod_affinity",)
-    assert placed(a_snapshot([pod], nodes=[a_node("n1")], daemon_sets=sets)).existing == {}
+    assert placed(a_snapshot([pod], nodes=[a_joined_pair("n1")], daemon_sets=sets)).existing == {}
     assert not placed(a_snapshot([pod], daemon_sets={"d": elsewhere})).new
     assert not placed(a_snapshot([pod])).new
 
 
 def test_karpenter_makes_no_node_for_pods_beside_a_daemon() -> None:
-    pod = a_pod("p", shape=beside("cilium"))
+    pod = a_waiting_pod("p", shape=beside("cilium"))
     settings = PlacementSettings(profile=KARPENTER_PLACEMENT)
 
     assert not placed(a_snapshot([pod], daemon_sets={"d": _daemon_set(**CILIUM)}), settings).new

@@ -14,7 +14,8 @@ from dovetail.model.snapshot import Snapshot
 from dovetail.placement.provisioning_plan import plan_provisioning
 from dovetail.placement.settings import PlacementSettings
 from dovetail.placement.triggers import asking
-from tests.placement.builders import NOW, a_bound_pod, a_node, a_pod, a_snapshot
+from tests.placement.builders import a_bound_pod, a_joined_pair, a_snapshot, a_waiting_pod
+from worlds.disruption import NOW
 
 DISRUPTED = Taint(key="karpenter.sh/disrupted", effect="NoSchedule")
 RUNNING = a_bound_pod("running", "old", cpu="2")
@@ -22,7 +23,7 @@ RUNNING = a_bound_pod("running", "old", cpu="2")
 
 def being_replaced(*waiting: Pod, by: Iterable[NodeClaim] = ()) -> Snapshot:
     """A node that a disruption has marked and tainted, with its pod."""
-    node, claim = a_node("old")
+    node, claim = a_joined_pair("old")
     marked = replace(claim, annotations={names.OWNER: "c/disrupt/p1"})
     world = a_snapshot([RUNNING, *waiting], [(replace(node, taints=(DISRUPTED,)), marked)])
     return replace(world, claims={**world.claims, **{one.name: one for one in by}})
@@ -30,7 +31,7 @@ def being_replaced(*waiting: Pod, by: Iterable[NodeClaim] = ()) -> Snapshot:
 
 def a_replacement(launched: bool) -> NodeClaim:
     """The claim that was made for the pod; it has a size once it is launched, and no Node yet."""
-    _, claim = a_node("new")
+    _, claim = a_joined_pair("new")
     labels = {key: value for key, value in claim.labels.items() if key not in (names.REGISTERED, names.INITIALIZED)}
     made = {names.PLAN: "p1/0", names.PLANNED_PODS: RUNNING.uid}
     claim = replace(claim, labels=labels, annotations=made, created=NOW - 5, requests=RUNNING.requests)
@@ -62,7 +63,7 @@ def test_the_pods_of_a_node_that_leaves_without_a_replacement_are_planned_for() 
 @pytest.mark.parametrize("launched", [False, True])
 def test_a_pod_that_comes_during_a_replace_goes_to_the_replacement(launched: bool) -> None:
     """DIT-101: there is no third node."""
-    pod = a_pod("pending")
+    pod = a_waiting_pod("pending")
     world = being_replaced(pod, by=[a_replacement(launched)])
 
     assert (sorted(asking(world).all), planned(world)) == ([pod.uid], [])

@@ -9,10 +9,10 @@ from dovetail.model.objects.workloads import StorageClass, Volume, VolumeClaim
 from dovetail.model.pods import Expression, PodShape, VolumeUse
 from tests.placement.builders import (
     a_bound_pod,
-    a_node,
-    a_pod,
+    a_joined_pair,
     a_shape,
     a_snapshot,
+    a_waiting_pod,
     near,
     one_of,
     placed,
@@ -69,7 +69,9 @@ def test_a_pending_pod_counts_for_the_zone_that_it_is_bound_to(name: str) -> Non
     """PLC-232: of its selector, its volumes and its own groups, whatever says anything."""
     shape, zone = CASES[name]
     there = a_bound_pod("there", "n1", shape=a_shape({"app": "there"}))
-    snapshot = a_snapshot([there, a_pod("p", shape=shape)], [a_node("n1", zone="z1", cpu="1")], **VOLUMES)
+    snapshot = a_snapshot(
+        [there, a_waiting_pod("p", shape=shape)], [a_joined_pair("n1", zone="z1", cpu="1")], **VOLUMES
+    )
 
     assert placed(snapshot).by_zone == {zone: 1}
 
@@ -78,16 +80,20 @@ def test_whom_others_keep_away_is_not_bound_by_that() -> None:
     """PLC-232: only the pod's own groups count."""
     repelling = a_bound_pod("b", "n1", shape=a_shape(anti_affinity=(near(names.ZONE, app="x"),)))
     shape = a_shape({"app": "x"}, required_terms=(term(one_of(names.ZONE, "z1", "z2")),))
-    snapshot = a_snapshot([repelling, a_pod("p", shape=shape)], [a_node("n1", zone="z1")])
+    snapshot = a_snapshot([repelling, a_waiting_pod("p", shape=shape)], [a_joined_pair("n1", zone="z1")])
 
     assert placed(snapshot).by_zone == {"flexible": 1}
 
 
 def test_pods_are_counted_and_those_that_run_are_not() -> None:
     """PLC-231: a pod of a leaving node needs room and is not pending."""
-    node, claim = a_node("n1")
+    node, claim = a_joined_pair("n1")
     bound: PodShape = a_shape(node_selector=((names.ZONE, "z1"),))
-    pods = [a_bound_pod("moves", "n1", shape=bound), *(a_pod(f"p{i}") for i in range(3)), a_pod("q", shape=bound)]
+    pods = [
+        a_bound_pod("moves", "n1", shape=bound),
+        *(a_waiting_pod(f"p{i}") for i in range(3)),
+        a_waiting_pod("q", shape=bound),
+    ]
     snapshot = a_snapshot(pods, [(node, claim)], disrupting=frozenset({claim.name}))
 
     assert placed(snapshot).by_zone == {"flexible": 3, "z1": 1}

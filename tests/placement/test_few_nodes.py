@@ -6,7 +6,7 @@ from dovetail.model import names
 from dovetail.model.pods import Expression, Owner
 from dovetail.placement.place_pods import Index, place
 from dovetail.placement.settings import CostSettings, PlacementSettings
-from tests.placement.builders import a_bound_pod, a_node, a_pod, a_pool, a_snapshot, a_type
+from tests.placement.builders import a_bound_pod, a_general_pool, a_joined_pair, a_snapshot, a_type, a_waiting_pod
 
 COST = PlacementSettings(cost=CostSettings(everywhere=True, steps=60, types=1))
 ON_DEMAND = Expression(key=names.CAPACITY_TYPE, operator="In", values=(names.CAPACITY_ON_DEMAND,))
@@ -17,11 +17,11 @@ JOB = Owner(api_version="batch/v1", kind="Job", name="j", uid="j", controller=Tr
 
 def _made(standing: int, four: float = 0.40, waiting: int = 2, owners: tuple[Owner, ...] = ()) -> int:
     """New nodes for pods of which one fits on a node of two cpus and two on one of four, beside so many full ones."""
-    nodes = [a_node(f"n{number}", cpu="40") for number in range(standing)]
+    nodes = [a_joined_pair(f"n{number}", cpu="40") for number in range(standing)]
     running = [a_bound_pod(f"b-{node.name}", node.name, cpu="40") for node, _ in nodes]
-    pods = [*running, *(a_pod(f"p{number}", cpu="1.9", owners=owners) for number in range(waiting))]
+    pods = [*running, *(a_waiting_pod(f"p{number}", cpu="1.9", owners=owners) for number in range(waiting))]
     types = (a_type("two", "2", 0.17), a_type("four", "4", four))
-    placement = place(Index(a_snapshot(pods, nodes, (a_pool(requirements=(ON_DEMAND,)),), types), COST))
+    placement = place(Index(a_snapshot(pods, nodes, (a_general_pool(requirements=(ON_DEMAND,)),), types), COST))
     assert not placement.refused
     return len(placement.new)
 

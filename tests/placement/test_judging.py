@@ -27,18 +27,18 @@ from dovetail.placement.search.packing import emptiest_first
 from dovetail.placement.settings import PlacementSettings
 from tests.placement.builders import (
     TYPES,
-    a_node,
-    a_pod,
-    a_pool,
+    a_general_pool,
+    a_joined_pair,
     a_shape,
     a_snapshot,
+    a_waiting_pod,
     near,
     one_of,
     placed,
     spread,
     term,
 )
-from tests.placement.test_earlier_claims import a_claim, with_claims
+from tests.placement.test_earlier_claims import an_earlier_claim, with_claims
 
 # What no parser makes and no rule foresees.
 IMPOSSIBLE = Expression(key="size", operator="In", values=7)  # type: ignore[arg-type]
@@ -46,7 +46,7 @@ IMPOSSIBLE = Expression(key="size", operator="In", values=7)  # type: ignore[arg
 
 def impossible(name: str, **fields: Any) -> Pod:
     """A pod whose preference cannot be evaluated."""
-    return a_pod(name, shape=a_shape(preferred_terms=(term(IMPOSSIBLE, weight=1),)), **fields)
+    return a_waiting_pod(name, shape=a_shape(preferred_terms=(term(IMPOSSIBLE, weight=1),)), **fields)
 
 
 def pods_placed(placement: Placement) -> set[str]:
@@ -58,7 +58,7 @@ def named(placement: Placement) -> list[tuple[str, str]]:
 
 
 def test_a_pod_that_cannot_be_judged_is_named_and_the_others_are_placed() -> None:
-    placement = placed(a_snapshot([a_pod("good"), impossible("bad"), a_pod("big", "8")]))
+    placement = placed(a_snapshot([a_waiting_pod("good"), impossible("bad"), a_waiting_pod("big", "8")]))
 
     assert pods_placed(placement) == {"good", "big"}
     assert named(placement) == [("Pod", "default/bad")]
@@ -69,9 +69,9 @@ def test_a_pod_that_cannot_be_judged_is_named_and_the_others_are_placed() -> Non
 def test_what_a_relaxed_pod_asks_for_is_judged_too() -> None:
     """Its second preference is looked at when the first has been given up."""
     first, second = term(one_of("colour", "red"), weight=2), term(IMPOSSIBLE, weight=1)
-    late = a_pod("late", shape=a_shape(preferred_terms=(first, second)))
+    late = a_waiting_pod("late", shape=a_shape(preferred_terms=(first, second)))
 
-    placement = placed(a_snapshot([late, a_pod("good")]))
+    placement = placed(a_snapshot([late, a_waiting_pod("good")]))
 
     assert pods_placed(placement) == {"good"}
     [refused] = placement.refused
@@ -89,21 +89,21 @@ def test_a_pod_that_was_set_aside_is_not_tried_again() -> None:
             raise ArithmeticError
         return emptiest_first(nodes, drafts, demand, pod)
 
-    place(Index(a_snapshot([a_pod("bad", "2"), a_pod("good")]), PlacementSettings()), packing=watched)
+    place(Index(a_snapshot([a_waiting_pod("bad", "2"), a_waiting_pod("good")]), PlacementSettings()), packing=watched)
 
     assert tried == ["bad", "good"]
 
 
 @pytest.mark.parametrize("kind", ["Node", "NodePool", "DaemonSet"])
 def test_another_object_that_cannot_be_judged_is_named_and_the_pods_are_placed(kind: str) -> None:
-    fields: dict[str, Any] = {"pools": [a_pool(), a_pool("odd", requirements=(IMPOSSIBLE,))]}
+    fields: dict[str, Any] = {"pools": [a_general_pool(), a_general_pool("odd", requirements=(IMPOSSIBLE,))]}
     if kind == "Node":
-        node, claim = a_node("odd", labels={"karpenter.sh/initialized": "false"})
+        node, claim = a_joined_pair("odd", labels={"karpenter.sh/initialized": "false"})
         fields = {"nodes": [(node, replace(claim, startup_taints=None))]}  # type: ignore[arg-type]
     if kind == "DaemonSet":
-        pod = a_pod("d", shape=a_shape(required_terms=(term(IMPOSSIBLE),)))
+        pod = a_waiting_pod("d", shape=a_shape(required_terms=(term(IMPOSSIBLE),)))
         fields = {"daemon_sets": {"default/odd": DaemonSet(name="odd", namespace="default", uid="u", pod=pod)}}
-    world = a_snapshot([a_pod("good")], **fields)
+    world = a_snapshot([a_waiting_pod("good")], **fields)
     if kind == "NodePool":
         world = replace(world, catalogues={**world.catalogues, "odd": world.catalogues["default"]})
 
@@ -116,9 +116,9 @@ def test_another_object_that_cannot_be_judged_is_named_and_the_pods_are_placed(k
 
 def test_a_pod_on_a_leaving_node_that_cannot_be_judged_stops_no_planning() -> None:
     """Its protection cannot be evaluated, and its node leaves."""
-    node, claim = a_node("n1")
-    odd = replace(a_pod("odd"), node_name="n1", phase="Running", unschedulable=False, do_not_disrupt=7)  # type: ignore[arg-type]
-    world = a_snapshot([odd, a_pod("good")], nodes=[(node, replace(claim, deleting_since=1.0))])
+    node, claim = a_joined_pair("n1")
+    odd = replace(a_waiting_pod("odd"), node_name="n1", phase="Running", unschedulable=False, do_not_disrupt=7)  # type: ignore[arg-type]
+    world = a_snapshot([odd, a_waiting_pod("good")], nodes=[(node, replace(claim, deleting_since=1.0))])
 
     placement = placed(world)
 
@@ -130,7 +130,7 @@ def test_a_fault_is_bounded_whatever_the_object_is_called_and_the_error_says() -
     def fails() -> None:
         raise KeyError("x" * 10**6, 10**10_000)
 
-    fault = Judging().judge(a_pod("p" * 10**5), "test", fails)
+    fault = Judging().judge(a_waiting_pod("p" * 10**5), "test", fails)
 
     assert isinstance(fault, Unjudged)
     assert len(fault.name) <= 2 * LONGEST_TEXT and len(fault.message) <= 2 * LONGEST_TEXT
@@ -167,7 +167,7 @@ NOBODY = near("zone", nobody="at-all")
     ],
 )
 def test_a_pod_with_thousands_of_terms_is_tried_a_hundred_times(fields: dict[str, Any]) -> None:
-    assert steps(a_pod("p", "999", shape=a_shape(**fields))) <= MOST + 2
+    assert steps(a_waiting_pod("p", "999", shape=a_shape(**fields))) <= MOST + 2
 
 
 def test_the_heaviest_preferences_are_the_ones_that_are_kept() -> None:
@@ -203,7 +203,7 @@ def late_after(calls: int) -> Any:
 
 def many(number: int) -> Snapshot:
     """Pods of different sizes, the largest first in the order of a pass."""
-    return a_snapshot([a_pod(f"p{n}", str(16 - n)) for n in range(number)])
+    return a_snapshot([a_waiting_pod(f"p{n}", str(16 - n)) for n in range(number)])
 
 
 def test_a_pass_whose_time_is_up_answers_with_what_it_has_and_says_who_was_not_reached() -> None:
@@ -226,9 +226,9 @@ def test_pods_that_a_pass_did_not_reach_come_first_in_the_next() -> None:
 def test_pods_for_which_claims_were_made_before_leave_time_for_those_that_a_pass_did_not_reach() -> None:
     """They are tried on nodes that stand before all others, and may take all the time of every pass."""
     choosy = a_shape(preferred_terms=tuple(term(one_of(f"k{n}", "v"), weight=1) for n in range(20)))
-    served = [a_pod(f"served{n}", shape=choosy) for n in range(3)]
-    claims = [a_claim(name, *served, ready_for=60.0) for name in ("one", "two")]
-    snapshot = with_claims([*served, a_pod("new"), a_pod("huge", "999")], *claims)
+    served = [a_waiting_pod(f"served{n}", shape=choosy) for n in range(3)]
+    claims = [an_earlier_claim(name, *served, ready_for=60.0) for name in ("one", "two")]
+    snapshot = with_claims([*served, a_waiting_pod("new"), a_waiting_pod("huge", "999")], *claims)
 
     _, cut = plan_provisioning(snapshot, PlacementSettings(), late_after(10))
     _, following = plan_provisioning(snapshot, PlacementSettings(), late_after(10), cut.late)
@@ -248,10 +248,11 @@ def test_pods_for_which_claims_were_made_before_leave_time_for_those_that_a_pass
 def test_pods_that_a_pass_had_no_time_to_prepare_for_are_reached_by_the_next() -> None:
     """Hundreds of pods that keep unlike ones away: the time is up before the first is tried."""
     unlike = [
-        a_pod(f"p{n}", "2", shape=a_shape(anti_affinity=(near(names.HOSTNAME, **{f"a{n}": "b"}),))) for n in range(400)
+        a_waiting_pod(f"p{n}", "2", shape=a_shape(anti_affinity=(near(names.HOSTNAME, **{f"a{n}": "b"}),)))
+        for n in range(400)
     ]
-    other = replace(a_pod("good").shape, namespace="other")
-    snapshot = a_snapshot([*unlike, replace(a_pod("good"), shape=other)])
+    other = replace(a_waiting_pod("good").shape, namespace="other")
+    snapshot = a_snapshot([*unlike, replace(a_waiting_pod("good"), shape=other)])
 
     _, placement = plan_provisioning(snapshot, PlacementSettings(), late_after(3))
     late = frozenset(r.pod.uid for r in placement.refused if r.reasons == ("not_reached",))
@@ -276,7 +277,7 @@ def test_no_pod_is_prepared_for_once_the_time_is_up(monkeypatch: pytest.MonkeyPa
         return Demand(*given)
 
     monkeypatch.setattr("dovetail.placement.constraints.demands.Demand", counted)
-    pods = [a_pod(f"p{n}", "2", shape=a_shape({f"a{n}": "b"})) for n in range(200)]
+    pods = [a_waiting_pod(f"p{n}", "2", shape=a_shape({f"a{n}": "b"})) for n in range(200)]
 
     placement = place(Index(a_snapshot(pods), PlacementSettings()), should_stop=lambda: True)
 
@@ -287,8 +288,8 @@ def test_no_pod_is_prepared_for_once_the_time_is_up(monkeypatch: pytest.MonkeyPa
 def test_pods_that_are_placed_in_parts_keep_away_from_those_of_earlier_parts() -> None:
     """Terms that are first seen with a later part count the pods that were placed before."""
     apart = a_shape({"app": "x"}, anti_affinity=(near(names.HOSTNAME, app="x"),))
-    pods = [a_pod(f"p{n:02}", shape=a_shape({"app": "x"})) for n in range(20)]
-    pods += [a_pod(f"q{n:02}", shape=apart) for n in range(20)]
+    pods = [a_waiting_pod(f"p{n:02}", shape=a_shape({"app": "x"})) for n in range(20)]
+    pods += [a_waiting_pod(f"q{n:02}", shape=apart) for n in range(20)]
 
     _, placement = plan_provisioning(a_snapshot(pods), PlacementSettings(), never, frozenset(pod.uid for pod in pods))
 
@@ -305,7 +306,7 @@ def test_a_pod_is_not_relaxed_beyond_the_time() -> None:
         next(tried)
         return emptiest_first(nodes, drafts, demand, pod)
 
-    index = Index(a_snapshot([a_pod("p", "999", shape=shape)]), PlacementSettings())
+    index = Index(a_snapshot([a_waiting_pod("p", "999", shape=shape)]), PlacementSettings())
     place(index, should_stop=late_after(5), packing=counted)
 
     assert next(tried) == 5
@@ -322,7 +323,7 @@ def test_pods_that_are_alike_give_up_their_preferences_once(monkeypatch: pytest.
     monkeypatch.setattr("dovetail.placement.constraints.demands.relaxed", counted)
     choosy = a_shape(preferred_terms=tuple(term(one_of(f"k{n}", "v"), weight=1) for n in range(20)))
 
-    placement = place(Index(a_snapshot([a_pod(f"p{n}", shape=choosy) for n in range(50)]), PlacementSettings()))
+    placement = place(Index(a_snapshot([a_waiting_pod(f"p{n}", shape=choosy) for n in range(50)]), PlacementSettings()))
 
     assert len(pods_placed(placement)) == 50
     assert next(asked) == 20
@@ -345,14 +346,16 @@ def test_pods_that_are_refused_alike_are_explained_once(monkeypatch: pytest.Monk
     monkeypatch.setattr(Explainer, "_pools", counted)
     monkeypatch.setattr(Explainer, "_existing", counted_nodes)
 
-    placement = placed(a_snapshot([replace(a_pod(f"huge{n}", shape=SHARED), requests=REQUESTS) for n in range(500)]))
+    placement = placed(
+        a_snapshot([replace(a_waiting_pod(f"huge{n}", shape=SHARED), requests=REQUESTS) for n in range(500)])
+    )
 
     assert len(placement.refused) == 500
     assert next(explained) == 2
 
 
 SHARED = a_shape()
-REQUESTS = a_pod("one", "99").requests
+REQUESTS = a_waiting_pod("one", "99").requests
 
 
 def test_an_overlay_that_cannot_be_judged_is_invalid_and_the_others_are_applied() -> None:
@@ -368,7 +371,7 @@ def test_an_overlay_that_cannot_be_judged_is_invalid_and_the_others_are_applied(
 
 def test_no_event_is_about_a_pod_of_a_buffer_that_cannot_be_judged() -> None:
     """It exists nowhere."""
-    world = a_snapshot([a_pod("good"), impossible("real")])
+    world = a_snapshot([a_waiting_pod("good"), impossible("real")])
     odd = replace(impossible("virtual"), annotations={FAKE_POD: "true"})
     placement = placed(replace(world, pods={**world.pods, odd.uid: odd}))
 
@@ -379,10 +382,10 @@ def test_no_event_is_about_a_pod_of_a_buffer_that_cannot_be_judged() -> None:
 def test_a_node_that_no_plan_can_hold_is_left_out_once_and_for_all() -> None:
     """Were it counted as left for the next plan, the next round would follow at once, for ever."""
     vast = replace(TYPES[3], name="vast", capacity={**TYPES[3].capacity, "memory": 10**30})
-    odd = replace(a_pod("odd"), requests={**REQUESTS, "cpu": 10**9, "memory": 10**25})
+    odd = replace(a_waiting_pod("odd"), requests={**REQUESTS, "cpu": 10**9, "memory": 10**25})
 
     plan, placement = plan_provisioning(
-        a_snapshot([odd, a_pod("good", "16")], types=(*TYPES, vast)), PlacementSettings(), lambda: False
+        a_snapshot([odd, a_waiting_pod("good", "16")], types=(*TYPES, vast)), PlacementSettings(), lambda: False
     )
 
     assert [[pod.name for pod in node.pods] for node in plan.proposed] == [["good"]]

@@ -16,14 +16,23 @@ from dovetail.placement.place_pods import simulate
 from dovetail.placement.provisioning_plan import plan_provisioning
 from dovetail.placement.settings import CostSettings, PlacementSettings
 from dovetail.placement.triggers import pending_uids
-from tests.placement.builders import a_bound_pod, a_node, a_pod, a_pool, a_snapshot, an_index, groups, placed
+from tests.placement.builders import (
+    a_bound_pod,
+    a_general_pool,
+    a_joined_pair,
+    a_snapshot,
+    a_waiting_pod,
+    an_index,
+    groups,
+    placed,
+)
 from tests.placement.test_earlier_claims import TINY, a_joined
 
 ROOM = parse_resources({"cpu": "2", "memory": "8Gi", "pods": "110"})
 
 
 def kept(name: str, **fields: Any) -> Pod:
-    return a_pod(name, nominated_node="n1", **fields)
+    return a_waiting_pod(name, nominated_node="n1", **fields)
 
 
 def joining(*pods: Pod, keeps: bool = True, **fields: Any) -> tuple[Node, NodeClaim]:
@@ -38,7 +47,7 @@ def world(pods: list[Pod], pair: tuple[Node, NodeClaim]) -> Snapshot:
 
 
 def test_a_pod_that_we_nominated_gets_no_second_node_and_keeps_its_room() -> None:
-    pod, large = kept("web"), a_pod("large", cpu="2")
+    pod, large = kept("web"), a_waiting_pod("large", cpu="2")
     snapshot = world([pod, large], joining(pod))
 
     placement = placed(snapshot)
@@ -83,7 +92,7 @@ def test_a_nomination_that_stands_has_not_been_tried_and_is_waited_for(
     stands: bool, seconds: float, nodes: int
 ) -> None:
     """The kube-scheduler pauses for up to ten seconds, and each try in vain takes the nomination away."""
-    pod = kept("web") if stands else a_pod("web")
+    pod = kept("web") if stands else a_waiting_pod("web")
     node, claim = a_joined("n1", pod, ready_for=seconds, room=TINY)
     claim = replace(claim, annotations=with_memory(claim.annotations, keeps_places=True))
 
@@ -102,13 +111,13 @@ def test_a_pod_whose_node_is_gone_before_its_claim_needs_one() -> None:
 def test_in_a_simulation_its_room_is_taken_and_it_stops_nothing() -> None:
     """DIS-90: it had no place before; and no pod of the node that leaves is promised its room."""
     pod, bound = kept("web", cpu="2"), a_bound_pod("b", "n2")
-    snapshot = a_snapshot([pod, bound], [joining(pod), a_node("n2")])
+    snapshot = a_snapshot([pod, bound], [joining(pod), a_joined_pair("n2")])
 
     placement = simulate(an_index(snapshot), frozenset({"n2"}))
 
     assert groups(placement) == [["b"]]
     large = replace(pod, requests={**pod.requests, "cpu": 10**12})
-    without_room = a_snapshot([large, bound], [joining(large), a_node("n2")])
+    without_room = a_snapshot([large, bound], [joining(large), a_joined_pair("n2")])
     assert [(r.pod.name, r.pools) for r in simulate(an_index(without_room)).refused] == [("web", ())]
 
 
@@ -126,7 +135,7 @@ def test_in_a_simulation_its_room_is_taken_and_it_stops_nothing() -> None:
 def test_claims_of_pools_under_the_policy_keep_places(
     annotations: dict[str, str], cost: CostSettings, marked: bool
 ) -> None:
-    snapshot = a_snapshot([a_pod("web")], pools=[replace(a_pool(), annotations=annotations)])
+    snapshot = a_snapshot([a_waiting_pod("web")], pools=[replace(a_general_pool(), annotations=annotations)])
 
     plan, _ = plan_provisioning(snapshot, PlacementSettings(cost=cost), lambda: False)
 

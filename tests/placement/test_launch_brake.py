@@ -26,18 +26,18 @@ from dovetail.rules.brake.unused_launches import (
     with_unused_launch,
 )
 from tests.placement.builders import (
-    NOW,
     a_bound_pod,
-    a_node,
-    a_pod,
-    a_pool,
+    a_general_pool,
+    a_joined_pair,
     a_shape,
     a_snapshot,
+    a_waiting_pod,
     an_index,
     groups,
     placed,
 )
-from tests.placement.test_earlier_claims import a_claim, a_joined, with_claims
+from tests.placement.test_earlier_claims import a_joined, an_earlier_claim, with_claims
+from worlds.disruption import NOW
 
 WELL_KNOWN = names.WELL_KNOWN_LABELS
 PRICED = {names.INSTANCE_TYPE: "huge", names.ZONE: "z1", names.CAPACITY_TYPE: "on-demand"}  # $0.80 an hour
@@ -49,9 +49,11 @@ def stopped(snapshot: Snapshot, settings: BrakeSettings | None = None) -> dict[s
 
 def useless(count: int, pool: str = "default", ready_for: float = 90.0) -> tuple[list[Pod], list[NodeClaim]]:
     """Nodes that have stood for a while, each without the pod that it was launched for, each pod another team's."""
-    pods = [a_pod(f"{pool}-{i}", shape=replace(a_shape(), namespace=f"team-{i}")) for i in range(count)]
+    pods = [a_waiting_pod(f"{pool}-{i}", shape=replace(a_shape(), namespace=f"team-{i}")) for i in range(count)]
     labels = {names.NODE_POOL: pool, **PRICED}
-    claims = [replace(a_claim(f"{pool}-{i}", p, ready_for=ready_for), labels=labels) for i, p in enumerate(pods)]
+    claims = [
+        replace(an_earlier_claim(f"{pool}-{i}", p, ready_for=ready_for), labels=labels) for i, p in enumerate(pods)
+    ]
     return pods, claims
 
 
@@ -66,8 +68,8 @@ def test_ten_nodes_that_took_none_of_their_pods_stop_the_pool() -> None:
 
 
 def test_many_claims_for_one_pod_hold_it_alone_before_any_node_is_up() -> None:
-    pod = a_pod("web")
-    world = with_claims([pod], *[a_claim(f"c{i:02}", pod) for i in range(11)])
+    pod = a_waiting_pod("web")
+    world = with_claims([pod], *[an_earlier_claim(f"c{i:02}", pod) for i in range(11)])
 
     assert not stopped(world)
     assert pods_held_back([pod], world, {}, PlacementSettings()).why.keys() == {pod.uid}
@@ -81,7 +83,7 @@ def test_dollars_that_no_pending_pod_explains_stop_the_pool() -> None:
 
 
 def test_twice_as_much_over_all_pools_stops_each_that_has_a_part_in_it() -> None:
-    pools = [a_pool(name) for name in ("a", "b", "c", "quiet")]
+    pools = [a_general_pool(name) for name in ("a", "b", "c", "quiet")]
     found = [useless(8, pool) for pool in ("a", "b", "c")]
     snapshot = with_claims([p for pods, _ in found for p in pods], *[c for _, cs in found for c in cs], pools=pools)
 
@@ -90,7 +92,7 @@ def test_twice_as_much_over_all_pools_stops_each_that_has_a_part_in_it() -> None
 
 def ended(count: int) -> NodePool:
     """A pool that remembers so many launches that have ended without their pods."""
-    pool = a_pool()
+    pool = a_general_pool()
     for i in range(count):
         pool = with_unused_launch(pool, unused_launch(f"c{i}", NOW - 60, [f"uid-{i}"]), NOW)
     return pool
@@ -115,12 +117,12 @@ def a_burst(pods: Iterable[Pod], per_node: int) -> Snapshot:
     waiting = list(pods)
     nodes = [waiting[i : i + per_node] for i in range(0, len(waiting), per_node)]
     labels = {names.NODE_POOL: "default", **PRICED}
-    return with_claims(waiting, *[replace(a_claim(f"c{i}", *p), labels=labels) for i, p in enumerate(nodes)])
+    return with_claims(waiting, *[replace(an_earlier_claim(f"c{i}", *p), labels=labels) for i, p in enumerate(nodes)])
 
 
 @pytest.mark.parametrize("per_node", [1, 10])
 def test_a_deployment_of_two_thousand_pods_stops_nothing(per_node: int) -> None:
-    assert not stopped(a_burst([a_pod(f"p{i}") for i in range(2000)], per_node))
+    assert not stopped(a_burst([a_waiting_pod(f"p{i}") for i in range(2000)], per_node))
 
 
 def test_nodes_that_the_kube_scheduler_is_still_filling_stop_nothing() -> None:
@@ -133,7 +135,7 @@ def test_nodes_whose_pods_are_gone_or_run_elsewhere_stop_nothing() -> None:
     pods, claims = useless(40)
     elsewhere = [replace(p, node_name="n1", unschedulable=False) for p in pods[:20]]
 
-    assert not stopped(with_claims(elsewhere, *claims, nodes=[a_node("n1")]))
+    assert not stopped(with_claims(elsewhere, *claims, nodes=[a_joined_pair("n1")]))
 
 
 def test_a_wave_of_drift_stops_nothing() -> None:
@@ -144,7 +146,7 @@ def test_a_wave_of_drift_stops_nothing() -> None:
         def values(self) -> Any:
             raise AssertionError("the claims were gone through")
 
-    old = [a_node(f"old{i}") for i in range(60)]
+    old = [a_joined_pair(f"old{i}") for i in range(60)]
     pods = [a_bound_pod(f"p{i}", f"old{i}") for i in range(60)]
     new = [a_joined(f"new{i}", pod, ready_for=200.0) for i, pod in enumerate(pods)]
 
@@ -166,17 +168,17 @@ def test_a_zone_in_which_nothing_comes_up_does_not_stop_the_other_two() -> None:
 
 
 def test_a_static_pool_names_no_pods_and_stops_nothing() -> None:
-    claims = [replace(a_claim(f"c{i}"), annotations={names.PLAN: f"p/{i}"}) for i in range(50)]
+    claims = [replace(an_earlier_claim(f"c{i}"), annotations={names.PLAN: f"p/{i}"}) for i in range(50)]
 
-    assert not stopped(with_claims([], *claims, pools=[a_pool(replicas=50)]))
+    assert not stopped(with_claims([], *claims, pools=[a_general_pool(replicas=50)]))
 
 
 def test_nothing_is_placed_on_new_nodes_of_a_stopped_pool_and_the_reason_is_said() -> None:
-    pod = a_pod("web")
-    pool = replace(a_pool(), annotations={names.LAUNCHES_STOPPED: stop_text(NOW, "12 of 12 were of no use")})
+    pod = a_waiting_pod("web")
+    pool = replace(a_general_pool(), annotations={names.LAUNCHES_STOPPED: stop_text(NOW, "12 of 12 were of no use")})
     alone = place(an_index(a_snapshot([pod], pools=[pool])))
-    beside = place(an_index(a_snapshot([pod], pools=[pool, a_pool("spare")])))
-    standing = place(an_index(a_snapshot([pod], nodes=[a_node("n1")], pools=[pool])))
+    beside = place(an_index(a_snapshot([pod], pools=[pool, a_general_pool("spare")])))
+    standing = place(an_index(a_snapshot([pod], nodes=[a_joined_pair("n1")], pools=[pool])))
 
     assert not alone.new
     assert [(r.pool, r.reason, r.conflict) for r in alone.refused[0].pools] == [
@@ -191,7 +193,7 @@ def test_nothing_is_placed_on_new_nodes_of_a_stopped_pool_and_the_reason_is_said
 
 
 def test_a_stop_that_a_person_wrote_by_hand_holds() -> None:
-    stop = stop_of(replace(a_pool(), annotations={names.LAUNCHES_STOPPED: "I look into it"}))
+    stop = stop_of(replace(a_general_pool(), annotations={names.LAUNCHES_STOPPED: "I look into it"}))
 
     assert stop is not None
     assert stop.why == "I look into it"
@@ -211,8 +213,8 @@ def test_useless_nodes_of_one_user_hold_that_user_alone(of: Callable[[Iterable[P
     """PLQ-33: a stranger's pod, in the same pool, has its node at once."""
     found, claims = useless(12)
     mine = of(found)
-    stranger = a_pod("stranger", cpu="7", created=NOW)
-    [more] = of([a_pod("more", created=NOW)])
+    stranger = a_waiting_pod("stranger", cpu="7", created=NOW)
+    [more] = of([a_waiting_pod("more", created=NOW)])
     world = with_claims([*mine, stranger, more], *claims)
 
     assert not stopped(world)
@@ -230,17 +232,18 @@ def of_teams(pods: Iterable[Pod], *teams: str) -> list[Pod]:
 def for_each(claims: Iterable[NodeClaim], *pods: Iterable[Pod]) -> list[NodeClaim]:
     """The claims, each made for one pod of each list."""
     return [
-        replace(claim, annotations=a_claim("c", *own).annotations) for claim, *own in zip(claims, *pods, strict=True)
+        replace(claim, annotations=an_earlier_claim("c", *own).annotations)
+        for claim, *own in zip(claims, *pods, strict=True)
     ]
 
 
 def test_useless_nodes_for_pods_of_two_namespaces_hold_those_two_alone() -> None:
     """PLQ-33: a namespace costs its user nothing, so what two bring about is not the NodePool's fault."""
     found, claims = useless(12)
-    others = of_teams([a_pod(f"other-{i}") for i in range(12)], "team-2")
+    others = of_teams([a_waiting_pod(f"other-{i}") for i in range(12)], "team-2")
     both = for_each(claims, found, others)
     world = [*of_teams(found, "team-1"), *others]
-    stranger = a_pod("stranger", cpu="7")
+    stranger = a_waiting_pod("stranger", cpu="7")
 
     assert not stopped(with_claims(world, *both))
     assert groups(placed(with_claims([*world, stranger], *both))) == [["stranger"]]
@@ -262,10 +265,10 @@ def test_who_names_a_namespace_or_an_owner_cannot_have_a_stranger_held() -> None
     """PLQ-33: `iiwucoup` and `uejgtcuo` have one CRC-32, and a pod of any namespace may claim any owner's UID."""
     found, claims = useless(12)
     mine = [replace(pod, shape=replace(pod.shape, namespace="iiwucoup")) for pod in found]
-    other = a_pod("other", cpu="7", shape=replace(a_shape(), namespace="uejgtcuo"))
+    other = a_waiting_pod("other", cpu="7", shape=replace(a_shape(), namespace="uejgtcuo"))
     assert groups(placed(with_claims([*mine, other], *claims))) == [["other"]]
 
-    [owned] = of_one_owner([a_pod("owned", cpu="7")])
+    [owned] = of_one_owner([a_waiting_pod("owned", cpu="7")])
     forged = [replace(pod, owners=owned.owners) for pod in mine]
     assert groups(placed(with_claims([*forged, owned], *claims))) == [["owned"]]
 
@@ -273,7 +276,7 @@ def test_who_names_a_namespace_or_an_owner_cannot_have_a_stranger_held() -> None
 def test_an_owner_s_rest_ends_with_one_more_node_and_doubles_with_each_in_vain() -> None:
     found, claims = useless(11)
     mine = of_one_owner(found)
-    more = of_one_owner([a_pod("a"), a_pod("b")])
+    more = of_one_owner([a_waiting_pod("a"), a_waiting_pod("b")])
     last = max(claim.created for claim in claims)
 
     def made(now: float) -> int:
@@ -289,15 +292,16 @@ def test_the_node_that_is_tried_is_for_the_oldest_pod_that_can_have_one(
     of: Callable[[Iterable[Pod]], list[Pod]], why: str
 ) -> None:
     """PLQ-33: what waits for ever keeps no other pod of its owner or namespace waiting with it."""
-    pool = a_pool()
-    for n, gone in enumerate(of([a_pod(f"gone-{n}") for n in range(10)])):
+    pool = a_general_pool()
+    for n, gone in enumerate(of([a_waiting_pod(f"gone-{n}") for n in range(10)])):
         pool = with_unused_launch(pool, unused_launch(f"c{n}", NOW - 400, [gone.uid], whose_pods([gone])), NOW)
     shape = a_shape(node_selector=((names.ZONE, "nowhere"),)) if why == "no such zone" else a_shape()
     old = [
-        a_pod(f"old-{n}", cpu="99" if why == "too large" else "1", created=NOW - 9e5 + n, shape=shape) for n in range(2)
+        a_waiting_pod(f"old-{n}", cpu="99" if why == "too large" else "1", created=NOW - 9e5 + n, shape=shape)
+        for n in range(2)
     ]
-    waiting = of([*old, a_pod("b", created=NOW - 50), a_pod("c", cpu="9", created=NOW - 40)])
-    stranger = a_pod("stranger", cpu="7")
+    waiting = of([*old, a_waiting_pod("b", created=NOW - 50), a_waiting_pod("c", cpu="9", created=NOW - 40)])
+    stranger = a_waiting_pod("stranger", cpu="7")
     refused = dict.fromkeys([pod.uid for pod in waiting[:2]], "no") if why.startswith("the API") else {}
     world = replace(a_snapshot([*waiting, stranger], pools=[pool]), refused_pods=refused)
 
@@ -310,10 +314,10 @@ def test_the_node_that_is_tried_is_for_the_oldest_pod_that_can_have_one(
 
 def test_a_pod_that_is_tried_has_its_turn_before_the_others_once_a_pass_had_no_time_for_it() -> None:
     """PLQ-23, PLQ-33."""
-    pool = a_pool()
-    for n, gone in enumerate(of_one_owner([a_pod(f"gone-{n}") for n in range(10)])):
+    pool = a_general_pool()
+    for n, gone in enumerate(of_one_owner([a_waiting_pod(f"gone-{n}") for n in range(10)])):
         pool = with_unused_launch(pool, unused_launch(f"c{n}", NOW - 400, [gone.uid], whose_pods([gone])), NOW)
-    tried, others = of_one_owner([a_pod("tried")]), [a_pod(f"other-{n}", cpu="9") for n in range(30)]
+    tried, others = of_one_owner([a_waiting_pod("tried")]), [a_waiting_pod(f"other-{n}", cpu="9") for n in range(30)]
     index = an_index(a_snapshot([*tried, *others], pools=[pool]))
 
     def late_after_a_short_pass(first: frozenset[str] = frozenset()) -> frozenset[str]:
@@ -333,7 +337,7 @@ def test_an_owner_whose_nodes_are_mostly_of_use_is_not_held() -> None:
     mine = of_one_owner(found)
     [*running] = of_one_owner([a_bound_pod(f"r{i}", f"n{i}") for i in range(11)])
     good = [a_joined(f"n{i}", pod, ready_for=100.0) for i, pod in enumerate(running)]
-    world = with_claims([*mine, *running, *of_one_owner([a_pod("more")])], *claims, nodes=good)
+    world = with_claims([*mine, *running, *of_one_owner([a_waiting_pod("more")])], *claims, nodes=good)
 
     assert len(placed(world).new) == 1
 
@@ -357,7 +361,7 @@ def test_nodes_without_the_resource_that_their_pods_ask_for_hold_the_owner_of_th
     """PLQ-33: who asks for what no plugin brings must not stop the pool for the others, standing or ended."""
     found, claims = useless(12)
     mine = of_one_owner(found)
-    stranger, [more] = a_pod("stranger", cpu="7"), of_one_owner([a_pod("more")])
+    stranger, [more] = a_waiting_pod("stranger", cpu="7"), of_one_owner([a_waiting_pod("more")])
 
     for ago, served in ((600.0, ["more", "stranger"]), (1000.0, ["stranger"])):
         world = with_claims([*mine, stranger, more], *lacking(claims, "ResourceNotRegistered", ago))
@@ -374,32 +378,34 @@ def test_nodes_without_the_resource_that_their_pods_ask_for_hold_the_owner_of_th
 def test_whose_a_launch_was_is_remembered_after_its_end(of: Callable[[Iterable[Pod]], list[Pod]]) -> None:
     found, claims = useless(20)
     mine = of(found)
-    pool = a_pool()
+    pool = a_general_pool()
     for claim in for_each(claims[:10], found[::2], found[1::2]):
         launch = launch_in_vain(claim, {pod.uid: pod for pod in mine}, NOW)
         assert launch is not None
         pool = with_unused_launch(pool, launch, NOW)
-    more = of_one_owner([a_pod("more")])
+    more = of_one_owner([a_waiting_pod("more")])
 
     assert not stopped(a_snapshot(more, pools=[pool]))
     assert not placed(a_snapshot(more, pools=[pool])).new
-    assert placed(a_snapshot([a_pod("stranger")], pools=[pool])).new
+    assert placed(a_snapshot([a_waiting_pod("stranger")], pools=[pool])).new
 
 
 def a_stopped_pool(ago: float, **annotations: str) -> NodePool:
-    return replace(a_pool(), annotations={names.LAUNCHES_STOPPED: stop_text(NOW - ago, "enough"), **annotations})
+    return replace(
+        a_general_pool(), annotations={names.LAUNCHES_STOPPED: stop_text(NOW - ago, "enough"), **annotations}
+    )
 
 
 def tried(pool: NodePool, *claims: NodeClaim) -> tuple[int, str]:
     """How many nodes a plan proposes for ten pods that need ten, and what the first pod is told."""
-    pods = [a_pod(f"p{i}", cpu="15") for i in range(10)]
+    pods = [a_waiting_pod(f"p{i}", cpu="15") for i in range(10)]
     plan, placement = plan_provisioning(with_claims(pods, *claims, pools=[pool]), PlacementSettings(), lambda: False)
     assert all(memory_of(dict(node.annotations)).asks_again for node in plan.proposed)
     return len(plan.proposed), placement.refused[0].pools[0].conflict if placement.refused else ""
 
 
 def a_trial(**changes: Any) -> NodeClaim:
-    claim = replace(a_claim("trial", **changes), labels={names.NODE_POOL: "default"}, created=NOW - 900)
+    claim = replace(an_earlier_claim("trial", **changes), labels={names.NODE_POOL: "default"}, created=NOW - 900)
     return replace(claim, annotations=with_memory(claim.annotations, asks_again=True))
 
 
@@ -417,7 +423,7 @@ def test_a_stopped_pool_tries_one_node_again_by_itself_and_later_after_each_in_v
 
 
 def test_a_stop_that_a_person_wrote_is_never_tried() -> None:
-    by_hand = replace(a_pool(), annotations={names.LAUNCHES_STOPPED: "we move house"})
+    by_hand = replace(a_general_pool(), annotations={names.LAUNCHES_STOPPED: "we move house"})
 
     assert tried(by_hand) == (0, "launches are stopped: we move house")
 

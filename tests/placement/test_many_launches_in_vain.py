@@ -12,14 +12,15 @@ from dovetail.placement.earlier_claims import launch_in_vain
 from dovetail.placement.launch_brake import pods_held_back
 from dovetail.placement.settings import BrakeSettings, PlacementSettings
 from dovetail.rules.brake.unused_launches import remembered_launches, unused_launch, whose_pods, with_unused_launch
-from tests.placement.builders import NOW, a_bound_pod, a_pod, a_pool, a_snapshot, groups, placed
+from tests.placement.builders import a_bound_pod, a_general_pool, a_snapshot, a_waiting_pod, groups, placed
 from tests.placement.test_earlier_claims import a_joined, with_claims
 from tests.placement.test_launch_brake import for_each, of_one_owner, of_teams, stopped, useless
+from worlds.disruption import NOW
 
 
 def in_vain_twice(pods: Iterable[Pod]) -> NodePool:
     """The pool that remembers two nodes in vain for each of these pods."""
-    pool, each = a_pool(), list(pods)
+    pool, each = a_general_pool(), list(pods)
     for turn in range(2):
         for i, pod in enumerate(each):
             launch = unused_launch(f"c{turn}-{i}", NOW - 900 + 400 * turn + i, [pod.uid], whose_pods([pod]))
@@ -37,7 +38,7 @@ def of_use(count: int, created: float = NOW - 900) -> tuple[list[Pod], list[tupl
 @pytest.mark.parametrize("bad", [15, 60])
 def test_however_many_pods_have_had_their_two_nodes_none_of_them_gets_a_third(bad: int) -> None:
     """Each is its own owner and most nodes of the pool are of use, so no brake holds them."""
-    pods = [a_pod(f"bad-{i}") for i in range(bad)]
+    pods = [a_waiting_pod(f"bad-{i}") for i in range(bad)]
     running, good = of_use(200)
     world = a_snapshot([*pods, *running], nodes=good, pools=[in_vain_twice(pods)])
 
@@ -47,7 +48,7 @@ def test_however_many_pods_have_had_their_two_nodes_none_of_them_gets_a_third(ba
 
 def never_up(count: int, pods: int = 1) -> NodePool:
     """The pool that remembers so many nodes that never came up, a second apart, each for so many pods."""
-    pool = a_pool()
+    pool = a_general_pool()
     for i in range(count):
         uids = [f"uid-{i}-{n}" for n in range(pods)]
         pool = with_unused_launch(pool, unused_launch(f"c{i}", NOW - count + i, uids), NOW)
@@ -84,10 +85,10 @@ def test_useless_nodes_for_pods_of_the_same_three_namespaces_hold_those_three_al
 ) -> None:
     """PLQ-33: one user may have three, of one owner each or of many; standing nodes count as those that have ended."""
     found, claims = useless(12)
-    rest = [[a_pod(f"{n}-{i}") for i in range(12)] for n in (1, 2)]
+    rest = [[a_waiting_pod(f"{n}-{i}") for i in range(12)] for n in (1, 2)]
     each = for_each(claims, found, *rest)
     world = [pod for n, pods in enumerate([found, *rest]) for pod in of(pods, f"mine-{n}")]
-    stranger, pool, here = a_pod("stranger", cpu="7"), a_pool(), {pod.uid: pod for pod in world}
+    stranger, pool, here = a_waiting_pod("stranger", cpu="7"), a_general_pool(), {pod.uid: pod for pod in world}
     for claim in each:
         launch = launch_in_vain(claim, here, NOW)
         assert launch is not None

@@ -18,7 +18,7 @@ from dovetail.model.scheduling.requirements import Requirement, requirement
 from dovetail.placement.answer.finish import concrete_value
 from dovetail.placement.place_pods import Index, place
 from dovetail.placement.settings import PlacementSettings
-from tests.placement.builders import a_pod, a_pool, a_shape, a_snapshot, groups, near, placed
+from tests.placement.builders import a_general_pool, a_shape, a_snapshot, a_waiting_pod, groups, near, placed
 from tests.recorded import RESULTS
 
 
@@ -96,9 +96,9 @@ def test_a_label_gets_the_first_value_or_the_smallest_number(item: Requirement, 
 
 def test_each_proposed_node_says_for_itself_whether_its_minimum_was_lowered() -> None:
     """PLC-125: upstream says of all proposed nodes of a pool what is true of the last."""
-    pool = a_pool(requirements=(Expression(key=names.INSTANCE_TYPE, operator="Exists", min_values=3),))
-    relaxed = a_pod("relaxed", cpu="14", shape=a_shape({"app": "x"}))
-    other = a_pod("other", cpu="1", shape=a_shape(anti_affinity=(near(names.HOSTNAME, app="x"),)))
+    pool = a_general_pool(requirements=(Expression(key=names.INSTANCE_TYPE, operator="Exists", min_values=3),))
+    relaxed = a_waiting_pod("relaxed", cpu="14", shape=a_shape({"app": "x"}))
+    other = a_waiting_pod("other", cpu="1", shape=a_shape(anti_affinity=(near(names.HOSTNAME, app="x"),)))
     settings = PlacementSettings(min_values_policy="BestEffort")
 
     found = placed(a_snapshot([relaxed, other], pools=[pool]), settings)

@@ -8,13 +8,13 @@ from dovetail.model.pools import Offering
 from dovetail.model.scheduling.taints import Taint
 from dovetail.model.values.resources import parse_resources
 from dovetail.placement.settings import PlacementSettings
-from tests.placement.builders import CLASS, a_pod, a_pool, a_snapshot, a_type, one_of, placed
+from tests.placement.builders import CLASS, a_general_pool, a_snapshot, a_type, a_waiting_pod, one_of, placed
 
 
 def test_a_new_node_has_everything_that_its_pools_template_says() -> None:
     """PLC-59."""
     startup = (Taint(key="starts", effect="NoSchedule"),)
-    pool = a_pool(
+    pool = a_general_pool(
         requirements=(one_of("team", "a"),),
         annotations={"note": "x"},
         startup_taints=startup,
@@ -23,7 +23,7 @@ def test_a_new_node_has_everything_that_its_pools_template_says() -> None:
         hash="123",
     )
 
-    (node,) = placed(a_snapshot([a_pod("p")], pools=[pool])).new
+    (node,) = placed(a_snapshot([a_waiting_pod("p")], pools=[pool])).new
 
     assert (node.node_class, node.startup_taints, node.taints) == (CLASS, startup, ())
     assert (node.expire_after, node.termination_grace) == (3600.0, 60.0)
@@ -39,7 +39,7 @@ def test_memory_in_huge_pages_is_no_memory_for_others() -> None:
     pages = replace(paged, capacity={**paged.capacity, "hugepages-2Mi": int(3.5 * 2**30)})
 
     def types(*found: object) -> list[str]:
-        snapshot = a_snapshot([a_pod("p")], types=found)  # type: ignore[arg-type]
+        snapshot = a_snapshot([a_waiting_pod("p")], types=found)  # type: ignore[arg-type]
         return [item.name for node in placed(snapshot).new for item in node.types]
 
     assert (types(plain, paged), types(plain, pages)) == (["paged", "plain"], ["plain"])
@@ -51,7 +51,7 @@ def test_a_type_costs_what_its_cheapest_offering_does() -> None:
     one = Offering(requirements=both.offerings[0].requirements, price=0.05)
     twice = replace(both, offerings=(one, *both.offerings))
 
-    (node,) = placed(a_snapshot([a_pod("p")], types=(between, twice))).new
+    (node,) = placed(a_snapshot([a_waiting_pod("p")], types=(between, twice))).new
 
     assert [item.name for item in node.types] == ["both", "between"]
 
@@ -59,7 +59,7 @@ def test_a_type_costs_what_its_cheapest_offering_does() -> None:
 def test_a_cut_that_breaks_a_minimum_gives_the_node_up_unless_the_policy_is_best_effort() -> None:
     """PLC-137, DIS-88."""
     three = (Expression(key=names.INSTANCE_TYPE, operator="Exists", min_values=3),)
-    snapshot = a_snapshot([a_pod("p")], pools=[a_pool(requirements=three)])
+    snapshot = a_snapshot([a_waiting_pod("p")], pools=[a_general_pool(requirements=three)])
 
     strict = placed(snapshot, PlacementSettings(max_types=2))
     lenient = placed(snapshot, PlacementSettings(max_types=2, min_values_policy="BestEffort"))

@@ -17,7 +17,16 @@ from dovetail.model.scheduling.requirements import requirement
 from dovetail.model.scheduling.taints import Taint
 from dovetail.placement.index.waiting_pods import expression_fault
 from dovetail.placement.settings import PlacementSettings
-from tests.placement.builders import READY, a_node, a_pod, a_pool, a_shape, a_snapshot, one_of, placed
+from tests.placement.builders import (
+    READY,
+    a_general_pool,
+    a_joined_pair,
+    a_shape,
+    a_snapshot,
+    a_waiting_pod,
+    one_of,
+    placed,
+)
 
 PAGE: Final = Path(__file__).parents[2] / "docs/guides/node-keys.md"
 SETTINGS: Final = PlacementSettings(well_known=names.WELL_KNOWN_LABELS | PROVIDER.labels)
@@ -34,10 +43,10 @@ def rows(title: str) -> list[tuple[str, str]]:
 
 def gets_a_node(key: str, labels: dict[str, str]) -> bool:
     """Whether a pod that asks for the label gets a node of a pool that gives these."""
-    pool = a_pool()
+    pool = a_general_pool()
     pool = replace(pool, template=replace(pool.template, labels=labels))
     return bool(
-        placed(a_snapshot([a_pod("p", shape=a_shape(node_selector=((key, "a"),)))], pools=[pool]), SETTINGS).new
+        placed(a_snapshot([a_waiting_pod("p", shape=a_shape(node_selector=((key, "a"),)))], pools=[pool]), SETTINGS).new
     )
 
 
@@ -45,7 +54,7 @@ def gets_a_node(key: str, labels: dict[str, str]) -> bool:
 def test_a_label_is_what_the_page_says(key: str, done: str) -> None:
     name, of = (done.split("`")[0].rstrip(" ("), re.findall("`([^`]+)`", done))
     fault = expression_fault(one_of(key, "a" if key != names.CAPACITY_TYPE else "spot"), SETTINGS.well_known)
-    refused = pool_faults(a_pool(requirements=(one_of(key, "spot"),)))
+    refused = pool_faults(a_general_pool(requirements=(one_of(key, "spot"),)))
     match name:
         case "another name":
             assert ([requirement(key, "In", ("a",)).key], fault, refused) == (of, "", ())
@@ -69,12 +78,12 @@ def test_every_other_name_of_a_label_is_on_the_page() -> None:
 
 def becoming(*taints: Taint, startup: tuple[Taint, ...] = ()) -> tuple[Node, NodeClaim]:
     """A registered node that is not initialised yet."""
-    node, claim = a_node("n1", labels={names.INITIALIZED: "false"}, taints=taints, conditions=(READY,))
+    node, claim = a_joined_pair("n1", labels={names.INITIALIZED: "false"}, taints=taints, conditions=(READY,))
     return node, replace(claim, startup_taints=startup)
 
 
 def takes_a_pod(pair: tuple[Node, NodeClaim]) -> bool:
-    return "n1" in placed(a_snapshot([a_pod("p")], [pair]), SETTINGS).existing
+    return "n1" in placed(a_snapshot([a_waiting_pod("p")], [pair]), SETTINGS).existing
 
 
 def waits_for(pair: tuple[Node, NodeClaim]) -> str:
@@ -98,5 +107,5 @@ def test_a_taint_is_what_the_page_says(written: str, done: str) -> None:
             assert (takes_a_pod(plain), waits_for(plain)) == (False, "")
         case _:
             pytest.fail(f"{done!r} is nothing that a test knows")
-    initialised = a_node("n1", taints=(taint,))
+    initialised = a_joined_pair("n1", taints=(taint,))
     assert not takes_a_pod(initialised)

@@ -13,7 +13,7 @@ from dovetail.model.snapshot import Snapshot
 from dovetail.placement.overlays import Overlaid, overlay
 from dovetail.placement.place_pods import Index, place
 from dovetail.placement.settings import PlacementSettings
-from tests.placement.builders import a_pod, a_pool, a_type
+from tests.placement.builders import a_general_pool, a_type, a_waiting_pod
 
 GPU = {"example.com/gpu": 2}
 
@@ -29,7 +29,7 @@ def overlaid(
     fault: str = "",
     types: tuple[InstanceType, ...] = (a_type("small", "2", 0.1), a_type("large", "8", 0.4)),
 ) -> Overlaid:
-    chosen = pools or (a_pool(),)
+    chosen = pools or (a_general_pool(),)
     catalogues = {pool.name: Catalogue(types=types) for pool in chosen}
     if fault:
         catalogues[fault] = Catalogue(error="cannot be listed")
@@ -145,7 +145,7 @@ def test_equals_below_a_heavier_overlay_still_contradict_each_other() -> None:
 
 def test_an_overlay_may_select_by_the_pools_name_and_its_labels() -> None:
     """A label that is defined nowhere selects nothing (PLC-138)."""
-    pools = (a_pool("left"), a_pool("right"))
+    pools = (a_general_pool("left"), a_general_pool("right"))
     found = overlaid(
         an_overlay("a", (names.NODE_POOL, "left"), price="5"), an_overlay("b", ("team", "none"), price="6"), pools=pools
     )
@@ -181,9 +181,11 @@ def test_a_proposed_node_says_that_an_overlay_has_touched_its_types(
     fields: dict[str, object], said: dict[str, str]
 ) -> None:
     """PLC-139, NPL-56: its types' prices, their capacity, or both."""
-    pool = a_pool()
+    pool = a_general_pool()
     found = overlaid(an_overlay("a", (names.INSTANCE_TYPE, "small"), **fields), pools=(pool,))
-    snapshot = Snapshot(now=0.0, pools={pool.name: pool}, catalogues=found.catalogues, pods={"uid-p": a_pod("p")})
+    snapshot = Snapshot(
+        now=0.0, pools={pool.name: pool}, catalogues=found.catalogues, pods={"uid-p": a_waiting_pod("p")}
+    )
 
     (node,) = place(Index(snapshot, PlacementSettings())).new
 
@@ -195,7 +197,7 @@ def test_an_offering_that_gets_another_price_keeps_the_capacity_that_it_override
     small = a_type("small", "2", 0.1)
     first, *others = small.offerings
     larger = replace(small, offerings=(replace(first, capacity_override={"example.com/gpu": 1}), *others))
-    pool = a_pool()
+    pool = a_general_pool()
     wanted = an_overlay("a", (names.INSTANCE_TYPE, "small"), price="0.01")
 
     found = overlay((wanted,), {pool.name: pool}, {pool.name: Catalogue(types=(larger,))})
@@ -222,7 +224,9 @@ def test_an_overlay_of_a_type_and_a_price_stands_in_for_a_price_that_the_cloud_d
     offered = (replace(first, price=0.0, available=False, unpriced=True), replace(first, price=0.0, available=False))
     catalogue = Catalogue(types=(replace(plain, offerings=offered),))
 
-    found = overlay([an_overlay("preview", *wanted, price=price)], {"default": a_pool()}, {"default": catalogue})
+    found = overlay(
+        [an_overlay("preview", *wanted, price=price)], {"default": a_general_pool()}, {"default": catalogue}
+    )
 
     sold, never = the_type(found, "large").offerings
     assert (sold.available, never.available) == (stands_in, False)

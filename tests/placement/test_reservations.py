@@ -11,7 +11,18 @@ from dovetail.model.pools import Catalogue, InstanceType, Offering
 from dovetail.model.snapshot import Snapshot
 from dovetail.placement.place_pods import simulate
 from dovetail.placement.settings import PlacementSettings
-from tests.placement.builders import a_pod, a_pool, a_shape, a_snapshot, a_type, an_index, near, one_of, placed, term
+from tests.placement.builders import (
+    a_general_pool,
+    a_shape,
+    a_snapshot,
+    a_type,
+    a_waiting_pod,
+    an_index,
+    near,
+    one_of,
+    placed,
+    term,
+)
 
 RESERVATION_ID = "karpenter.k8s.aws/capacity-reservation-id"
 X = {"app": "x"}
@@ -40,7 +51,7 @@ SETTINGS = PlacementSettings(well_known=names.WELL_KNOWN_LABELS | {RESERVATION_I
 
 def a_world(*types: InstanceType, pods: int = 3) -> Snapshot:
     """Pods of which no two may share a node."""
-    return a_snapshot([a_pod(f"p{number}", shape=APART) for number in range(pods)], types=types)
+    return a_snapshot([a_waiting_pod(f"p{number}", shape=APART) for number in range(pods)], types=types)
 
 
 def held(placement: Placement) -> list[list[str]]:
@@ -66,8 +77,8 @@ def test_nodes_hold_a_reservation_until_none_is_left_and_the_other_pods_wait() -
 
 def test_the_smallest_count_that_any_pool_reports_is_what_there_is() -> None:
     """PLC-70: two pools share a reservation; the view of one of them is older."""
-    one, other = a_pool("one", weight=10), a_pool("other")
-    world = a_snapshot([a_pod(f"p{n}", shape=APART) for n in range(3)], pools=[one, other])
+    one, other = a_general_pool("one", weight=10), a_general_pool("other")
+    world = a_snapshot([a_waiting_pod(f"p{n}", shape=APART) for n in range(3)], pools=[one, other])
 
     for counts in ((3, 1), (1, 3)):
         catalogues = {
@@ -88,8 +99,10 @@ def test_a_node_that_may_be_two_types_holds_both_their_reservations() -> None:
 def test_a_reservation_that_a_node_can_no_longer_use_is_given_back() -> None:
     """PLC-185: a second pod makes the node too large for the small type, whose reservation another node takes."""
     types = (reserved(SMALL, "r-small", 1), reserved(LARGE, "r-large", 1))
-    enlarging = replace(a_pod("b", cpu="1"), requests={**a_pod("b", cpu="1").requests, "memory": 10 * 2**30})
-    pods = [a_pod("a", cpu="1.5", shape=APART), enlarging, a_pod("c", cpu="0.5", shape=APART)]
+    enlarging = replace(
+        a_waiting_pod("b", cpu="1"), requests={**a_waiting_pod("b", cpu="1").requests, "memory": 10 * 2**30}
+    )
+    pods = [a_waiting_pod("a", cpu="1.5", shape=APART), enlarging, a_waiting_pod("c", cpu="0.5", shape=APART)]
 
     found = placed(a_snapshot(pods, types=types), SETTINGS)
 
@@ -98,20 +111,20 @@ def test_a_reservation_that_a_node_can_no_longer_use_is_given_back() -> None:
 
 def test_a_pod_that_waits_for_a_reservation_keeps_its_preferences() -> None:
     """PLC-112: without its preference it would get the reservation of the other zone."""
-    first = a_pod("first", cpu="2", shape=a_shape(X, node_selector=((names.ZONE, "z1"),)))
+    first = a_waiting_pod("first", cpu="2", shape=a_shape(X, node_selector=((names.ZONE, "z1"),)))
     wishing = a_shape(X, anti_affinity=APART.anti_affinity, preferred_terms=(term(one_of(names.ZONE, "z1"), weight=1),))
     types = (reserved(SMALL, "r1", 1), reserved(a_type("other", "2", 0.1), "r2", 1, zone="z2"))
 
-    found = placed(a_snapshot([first, a_pod("p", shape=wishing)], types=types), SETTINGS)
+    found = placed(a_snapshot([first, a_waiting_pod("p", shape=wishing)], types=types), SETTINGS)
 
     assert (held(found), waiting(found)) == ([["r1"]], ["reserved_offering"])
 
 
 def test_a_reservation_of_a_type_that_does_not_suit_is_not_waited_for() -> None:
     """PLC-183: the pod gets other capacity; so does one that may not be in the zone of the reservation."""
-    too_large = a_snapshot([a_pod("p", cpu="4")], types=(reserved(SMALL, "r", 0), LARGE))
+    too_large = a_snapshot([a_waiting_pod("p", cpu="4")], types=(reserved(SMALL, "r", 0), LARGE))
     elsewhere = a_shape(node_selector=((names.ZONE, "z2"),))
-    other_zone = a_snapshot([a_pod("p", shape=elsewhere)], types=(reserved(SMALL, "r", 5),))
+    other_zone = a_snapshot([a_waiting_pod("p", shape=elsewhere)], types=(reserved(SMALL, "r", 5),))
 
     for world in (too_large, other_zone):
         found = placed(world, SETTINGS)
@@ -143,7 +156,7 @@ def test_a_simulation_never_waits() -> None:
 
 def test_a_second_pod_joins_the_node_that_holds_the_last_of_a_reservation() -> None:
     """PLC-183: what the node holds already counts as left for it."""
-    pods = [a_pod(name, cpu="0.5") for name in "ab"]
+    pods = [a_waiting_pod(name, cpu="0.5") for name in "ab"]
 
     found = placed(a_snapshot(pods, types=(reserved(SMALL, "r", 1),)), SETTINGS)
 
@@ -152,8 +165,8 @@ def test_a_second_pod_joins_the_node_that_holds_the_last_of_a_reservation() -> N
 
 def test_a_node_does_not_lose_all_its_reservations_to_a_later_pod() -> None:
     """PLC-184: a pod for which it would have to become another type gets a node of its own."""
-    first = a_pod("a", cpu="1.5")
-    later = replace(a_pod("b"), requests={**a_pod("b").requests, "memory": 10 * 2**30})
+    first = a_waiting_pod("a", cpu="1.5")
+    later = replace(a_waiting_pod("b"), requests={**a_waiting_pod("b").requests, "memory": 10 * 2**30})
 
     found = placed(a_snapshot([first, later], types=(reserved(SMALL, "r", 1), LARGE)), SETTINGS)
 
@@ -162,8 +175,8 @@ def test_a_node_does_not_lose_all_its_reservations_to_a_later_pod() -> None:
 
 def test_a_lighter_pool_does_not_take_a_pod_that_waits_for_the_reservation_of_a_heavier_one() -> None:
     """PLT-151, PLC-160."""
-    heavy, light = a_pool("heavy", weight=10), a_pool("light")
-    world = a_snapshot([a_pod(f"p{n}", shape=APART) for n in range(2)], pools=[heavy, light])
+    heavy, light = a_general_pool("heavy", weight=10), a_general_pool("light")
+    world = a_snapshot([a_waiting_pod(f"p{n}", shape=APART) for n in range(2)], pools=[heavy, light])
     catalogues = {"heavy": Catalogue(types=(reserved(SMALL, "r", 1),)), "light": Catalogue(types=(LARGE,))}
 
     found = placed(replace(world, catalogues=catalogues), SETTINGS)
@@ -174,9 +187,9 @@ def test_a_lighter_pool_does_not_take_a_pod_that_waits_for_the_reservation_of_a_
 @pytest.mark.parametrize("left", [1, 0])
 def test_a_pod_that_waited_keeps_its_pool_and_its_preference_in_the_next_pass(left: int) -> None:
     """PLT-152: whether the reservation has a place again, or EC2 says that it has none."""
-    heavy, light = a_pool("heavy", weight=10), a_pool("light")
+    heavy, light = a_general_pool("heavy", weight=10), a_general_pool("light")
     wishing = a_shape(X, anti_affinity=APART.anti_affinity, preferred_terms=(term(one_of(names.ZONE, "z1"), weight=1),))
-    pods = [a_pod("first", cpu="2", shape=APART), a_pod("p", shape=wishing)]
+    pods = [a_waiting_pod("first", cpu="2", shape=APART), a_waiting_pod("p", shape=wishing)]
 
     def a_pass(count: int, *waiting_pods: Pod) -> Placement:
         world = a_snapshot(waiting_pods, pools=[heavy, light])

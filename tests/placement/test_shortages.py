@@ -14,7 +14,7 @@ from dovetail.model.pools import InstanceType
 from dovetail.model.snapshot import Snapshot
 from dovetail.placement.provisioning_plan import plan_provisioning
 from dovetail.placement.settings import DOVETAIL, PlacementSettings, Profile
-from tests.placement.builders import a_node, a_pod, a_shape, a_snapshot, a_type
+from tests.placement.builders import a_joined_pair, a_shape, a_snapshot, a_type, a_waiting_pod
 
 ((MARK, ASKS),) = with_memory({}, asks_again=True).items()
 
@@ -26,7 +26,7 @@ def short(each: InstanceType, *, may_be_asked: bool) -> InstanceType:
 
 
 def a_world(*types: InstanceType, pods: Iterable[Pod] = (), claims: Iterable[NodeClaim] = ()) -> Snapshot:
-    snapshot = a_snapshot(pods=pods or [a_pod("a", cpu="3"), a_pod("b", cpu="3")], types=types)
+    snapshot = a_snapshot(pods=pods or [a_waiting_pod("a", cpu="3"), a_waiting_pod("b", cpu="3")], types=types)
     return replace(snapshot, claims={claim.name: claim for claim in claims})
 
 
@@ -58,7 +58,7 @@ def test_pods_that_have_another_place_do_not_ask() -> None:
 
 
 def test_while_one_claim_asks_no_other_does() -> None:
-    launched = replace(a_node("n")[1], annotations={MARK: ASKS})
+    launched = replace(a_joined_pair("n")[1], annotations={MARK: ASKS})
     asks = replace(launched, provider_id="")
     world = [SMALL, short(LARGE, may_be_asked=True)]
 
@@ -67,7 +67,7 @@ def test_while_one_claim_asks_no_other_does() -> None:
 
 
 def test_a_pod_that_no_offering_would_take_does_not_ask() -> None:
-    strange = a_pod("a", cpu="3", shape=a_shape(node_selector=((names.ZONE, "nowhere"),)))
+    strange = a_waiting_pod("a", cpu="3", shape=a_shape(node_selector=((names.ZONE, "nowhere"),)))
 
     assert plan_of(a_world(SMALL, short(LARGE, may_be_asked=True), pods=[strange])).proposed == ()
 

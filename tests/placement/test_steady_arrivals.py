@@ -20,7 +20,16 @@ from dovetail.model.values.resources import CPU
 from dovetail.placement.cost import steady
 from dovetail.placement.place_pods import Index, place
 from dovetail.placement.settings import DOVETAIL, CostSettings, PlacementSettings
-from tests.placement.builders import a_bound_pod, a_node, a_pod, a_shape, a_snapshot, a_type, near, spread
+from tests.placement.builders import (
+    a_bound_pod,
+    a_joined_pair,
+    a_shape,
+    a_snapshot,
+    a_type,
+    a_waiting_pod,
+    near,
+    spread,
+)
 from tests.placement.test_cost import quick
 from tests.properties.clusters import clusters
 
@@ -30,7 +39,7 @@ COST = PlacementSettings(cost=CostSettings(everywhere=True, steps=9, types=1))
 
 def _full(*ages: float, marks: dict[str, str] | None = None) -> list[tuple[Node, NodeClaim]]:
     """Full nodes of 40 cpus that were launched so many seconds ago."""
-    found = [a_node(f"n{number}", cpu="40") for number in range(len(ages))]
+    found = [a_joined_pair(f"n{number}", cpu="40") for number in range(len(ages))]
     return [
         (node, replace(claim, created=NOW - age, annotations=marks or {}))
         for (node, claim), age in zip(found, ages, strict=True)
@@ -39,7 +48,7 @@ def _full(*ages: float, marks: dict[str, str] | None = None) -> list[tuple[Node,
 
 def _placed(nodes: list[tuple[Node, NodeClaim]], chosen: PlacementSettings = COST, waiting: int = 1) -> Placement:
     running = [a_bound_pod(f"b-{node.name}", node.name, cpu="40") for node, _ in nodes]
-    pods = [*running, *(a_pod(f"p{number}") for number in range(waiting))]
+    pods = [*running, *(a_waiting_pod(f"p{number}") for number in range(waiting))]
     return place(Index(replace(a_snapshot(pods, nodes), now=NOW), chosen))
 
 
@@ -68,7 +77,7 @@ def test_else_it_holds_just_its_pods(nodes: list[tuple[Node, NodeClaim]]) -> Non
 
 def test_no_node_is_made_for_what_may_come_alone() -> None:
     nodes = _full(100.0, 300.0, 500.0)
-    pods = [*(a_bound_pod(f"b-{node.name}", node.name, cpu="40") for node, _ in nodes), a_pod("p", cpu="3")]
+    pods = [*(a_bound_pod(f"b-{node.name}", node.name, cpu="40") for node, _ in nodes), a_waiting_pod("p", cpu="3")]
     only = replace(a_snapshot(pods, nodes, types=(a_type("four", "4", 0.2),)), now=NOW)
     assert [[pod.name for pod in node.pods] for node in place(Index(only, COST)).new] == [["p"]]
 
@@ -90,7 +99,7 @@ def test_no_node_is_made_for_what_may_come_alone() -> None:
 def test_no_room_is_paid_for_pods_that_could_not_run_beside_their_like(asks: dict[str, Any], room: int) -> None:
     nodes = _full(100.0, 300.0, 500.0)
     running = [a_bound_pod(f"b-{node.name}", node.name, cpu="40") for node, _ in nodes]
-    pods = [*running, a_pod("p", shape=a_shape({"app": "a"}, **asks))]
+    pods = [*running, a_waiting_pod("p", shape=a_shape({"app": "a"}, **asks))]
     assert _cpus(place(Index(replace(a_snapshot(pods, nodes), now=NOW), COST))) == 1 + room
 
 
@@ -113,7 +122,7 @@ def test_no_room_is_paid_for_pods_of_a_roll_out(kind: str, age: float, app: str,
     mine, before = a_shape({"app": "a", "pod-template-hash": "2"}), a_shape({"app": app, "pod-template-hash": "1"})
     running[0] = replace(running[0], shape=mine, owners=(owner,), created=NOW - age)
     running[1] = replace(running[1], shape=before, created=NOW - 5000.0)
-    pods = [*running, replace(a_pod("p", shape=mine), owners=(owner,), created=NOW)]
+    pods = [*running, replace(a_waiting_pod("p", shape=mine), owners=(owner,), created=NOW)]
     assert _cpus(place(Index(replace(a_snapshot(pods, nodes), now=NOW), COST))) == 1 + room
 
 

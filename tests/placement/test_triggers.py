@@ -8,13 +8,14 @@ from dovetail.model.pods import Owner, Pod
 from dovetail.model.snapshot import Snapshot
 from dovetail.placement.triggers import AGAIN_SECONDS, BUFFERS_AGAIN_SECONDS, Tried, asking
 from tests.placement.buffer_worlds import a_buffer, a_source, with_buffers
-from tests.placement.builders import NOW, a_bound_pod, a_node, a_pod, a_snapshot
+from tests.placement.builders import a_bound_pod, a_joined_pair, a_snapshot, a_waiting_pod
+from worlds.disruption import NOW
 
 
 def a_world(*pods: str, bound: tuple[str, ...] = (), replicas: int = 2) -> Snapshot:
     """Pending pods, pods on n1, and a buffer."""
-    all_pods = [*map(a_pod, pods), *[a_bound_pod(name, "n1") for name in bound]]
-    return a_snapshot(all_pods, [a_node("n1")], **with_buffers(a_buffer(replicas=replicas)))
+    all_pods = [*map(a_waiting_pod, pods), *[a_bound_pod(name, "n1") for name in bound]]
+    return a_snapshot(all_pods, [a_joined_pair("n1")], **with_buffers(a_buffer(replicas=replicas)))
 
 
 def test_a_buffer_asks_for_a_round_as_a_pending_pod_does() -> None:
@@ -27,7 +28,7 @@ def test_a_buffer_asks_for_a_round_as_a_pending_pod_does() -> None:
 def test_a_buffer_that_asks_for_nothing_or_has_its_claims_opens_no_window() -> None:
     """PLC-1: nor one that cannot be resolved."""
     world = a_world()
-    _, claim = a_node("n2")
+    _, claim = a_joined_pair("n2")
     coming = replace(claim, provider_id="", annotations={names.PLANNED_BUFFERS: "buffer-spare=2"})
     lost = a_snapshot(**with_buffers(a_buffer(template="nowhere")))
     assert asking(a_world(replicas=0)).all == asking(lost).all == frozenset()
@@ -50,7 +51,7 @@ def test_a_pod_that_comes_or_goes_where_a_buffer_has_its_room_asks_again_at_once
 
 
 def test_without_buffers_bound_pods_do_not_matter() -> None:
-    bound, free = a_snapshot([a_bound_pod("one", "n1")], [a_node("n1")]), a_snapshot([], [a_node("n1")])
+    bound, free = a_snapshot([a_bound_pod("one", "n1")], [a_joined_pair("n1")]), a_snapshot([], [a_joined_pair("n1")])
     assert asking(bound).room == asking(free).room
 
 
@@ -63,7 +64,7 @@ def test_a_template_or_a_size_that_changes_asks_again() -> None:
 
 
 def a_leaving_node(*pods: Pod, **fields: Any) -> Snapshot:
-    node, claim = a_node("n1")
+    node, claim = a_joined_pair("n1")
     return a_snapshot(pods, [(node, replace(claim, node_name="n1", deleting_since=NOW))], **fields)
 
 
@@ -76,7 +77,7 @@ def test_the_pods_of_a_leaving_node_ask_for_a_round_and_again_after_ten_seconds(
 
 
 def test_a_node_object_that_is_being_deleted_asks_too() -> None:
-    node, claim = a_node("n1")
+    node, claim = a_joined_pair("n1")
     world = a_snapshot([a_bound_pod("web", "n1")], [(replace(node, deleting_since=NOW), claim)])
 
     assert asking(world).leaving == {"uid-web"}
@@ -97,7 +98,7 @@ def test_pods_that_need_no_room_when_their_node_leaves_do_not_ask() -> None:
 def test_a_pod_of_a_leaving_node_for_which_a_claim_was_made_does_not_ask() -> None:
     """The replacement of a disruption, or the claim of the pass before."""
     world = a_leaving_node(a_bound_pod("web", "n1"))
-    _, other = a_node("n2")
+    _, other = a_joined_pair("n2")
     made = replace(other, provider_id="", annotations={names.PLANNED_PODS: "uid-web"})
 
     assert asking(replace(world, claims={**world.claims, made.name: made})).all == frozenset()

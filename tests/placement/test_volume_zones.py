@@ -12,11 +12,11 @@ from dovetail.placement.place_pods import pending_pods
 from dovetail.placement.settings import PlacementSettings
 from tests.placement.builders import (
     a_bound_pod,
-    a_node,
-    a_pod,
-    a_pool,
+    a_general_pool,
+    a_joined_pair,
     a_shape,
     a_snapshot,
+    a_waiting_pod,
     near,
     one_of,
     placed,
@@ -36,8 +36,8 @@ def _with_volume(zone: str, *, bound: bool) -> Snapshot:
     if bound:
         claim = replace(claim, volume_name="v", phase="Bound", bind_completed=True)
     return a_snapshot(
-        [a_pod("p", shape=USING_DATA)],
-        [a_node("n1", zone="z1")],
+        [a_waiting_pod("p", shape=USING_DATA)],
+        [a_joined_pair("n1", zone="z1")],
         volume_claims={"default/data": claim},
         volumes={"v": Volume(name="v", driver="ebs.csi.aws.com", node_terms=(term(one_of(EBS_ZONE, zone)),))},
         storage_classes={
@@ -73,7 +73,7 @@ def test_a_pod_may_select_the_zone_by_another_name(key: str, by: str) -> None:
         if by == "selector"
         else a_shape(required_terms=(NodeTerm(expressions=(one_of(key, "z3"),)),))
     )
-    snapshot = a_snapshot([a_pod("p", shape=shape)])
+    snapshot = a_snapshot([a_waiting_pod("p", shape=shape)])
 
     assert pending_pods(snapshot, PlacementSettings()).ignored == ()
     (new,) = placed(snapshot).new
@@ -82,11 +82,11 @@ def test_a_pod_may_select_the_zone_by_another_name(key: str, by: str) -> None:
 
 @pytest.mark.parametrize("key", OTHER_NAMES)
 def test_a_pool_may_name_the_zone_by_another_name(key: str) -> None:
-    pool = a_pool(requirements=(one_of(key, "z2"),))
+    pool = a_general_pool(requirements=(one_of(key, "z2"),))
 
-    (new,) = placed(a_snapshot([a_pod("p")], pools=[pool])).new
+    (new,) = placed(a_snapshot([a_waiting_pod("p")], pools=[pool])).new
     assert new.requirements[names.ZONE].values == {"z2"}
-    asks = a_pod("q", shape=a_shape(node_selector=((names.ZONE, "z1"),)))
+    asks = a_waiting_pod("q", shape=a_shape(node_selector=((names.ZONE, "z1"),)))
     assert placed(a_snapshot([asks], pools=[pool])).new == ()
 
 
@@ -96,10 +96,10 @@ def test_a_spread_over_another_name_of_the_zone_is_one_over_zones(key: str) -> N
     shape = a_shape(X, spread=(spread(key, app="x"),))
     bound = [a_bound_pod("b", "n1", shape=a_shape(X))]
 
-    placement = placed(a_snapshot([*bound, a_pod("p", cpu="8", shape=shape)], [a_node("n1", zone="z1")]))
+    placement = placed(a_snapshot([*bound, a_waiting_pod("p", cpu="8", shape=shape)], [a_joined_pair("n1", zone="z1")]))
     assert [sorted(each.requirements[names.ZONE].values) for each in placement.new] == [["z2"]]
 
-    both = [a_pod(name, cpu="8", shape=shape) for name in ("p", "q", "r")]
+    both = [a_waiting_pod(name, cpu="8", shape=shape) for name in ("p", "q", "r")]
     placement = placed(a_snapshot(both))
     assert sorted(value for each in placement.new for value in each.requirements[names.ZONE].values) == [
         "z1",
@@ -121,5 +121,5 @@ def test_affinity_by_another_name_of_the_zone_is_one_by_zones(key: str, shape: o
     asked: PodShape = shape(key)
     bound = a_bound_pod("b", "n1", shape=a_shape(X))
 
-    placement = placed(a_snapshot([bound, a_pod("p", cpu="8", shape=asked)], [a_node("n1", zone="z2")]))
+    placement = placed(a_snapshot([bound, a_waiting_pod("p", cpu="8", shape=asked)], [a_joined_pair("n1", zone="z2")]))
     assert [sorted(each.requirements[names.ZONE].values) for each in placement.new] == [zones]

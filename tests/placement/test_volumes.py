@@ -17,17 +17,17 @@ from dovetail.placement.constraints.volumes import MOST_ALTERNATIVES, TooManyAlt
 from dovetail.placement.place_pods import Index, pending_pods, simulate
 from dovetail.placement.settings import PlacementSettings
 from tests.placement.builders import (
-    NOW,
     a_bound_pod,
-    a_node,
-    a_pod,
+    a_joined_pair,
     a_shape,
     a_snapshot,
+    a_waiting_pod,
     near,
     one_of,
     placed,
     term,
 )
+from worlds.disruption import NOW
 
 UNBOUND = VolumeClaim(name="data", namespace="default", storage_class="late", phase="Pending")
 BOUND = VolumeClaim(name="data", namespace="default", volume_name="v", phase="Bound", bind_completed=True)
@@ -40,7 +40,7 @@ USING_DATA = a_shape(volumes=(VolumeUse(claim_name="data"),))
 
 
 def _with(claims: dict[str, VolumeClaim], volume: Volume = VOLUME) -> Snapshot:
-    pod = a_pod("p", shape=USING_DATA)
+    pod = a_waiting_pod("p", shape=USING_DATA)
     return a_snapshot([pod], volume_claims=claims, volumes={volume.name: volume}, storage_classes=CLASSES)
 
 
@@ -97,8 +97,10 @@ def test_no_node_is_made_for_a_pod_whose_volume_is_to_be_made_for_another() -> N
 
 def test_a_pod_goes_to_the_node_that_its_volume_is_to_be_made_for() -> None:
     """PLQ-68: by the Node's name, whatever its label of the hostname says."""
-    nodes = [a_node("n1"), a_node("n2", labels={names.HOSTNAME: "host-2"})]
-    world = a_snapshot([a_pod("p", shape=USING_DATA)], nodes, volume_claims=_selected("n2"), storage_classes=CLASSES)
+    nodes = [a_joined_pair("n1"), a_joined_pair("n2", labels={names.HOSTNAME: "host-2"})]
+    world = a_snapshot(
+        [a_waiting_pod("p", shape=USING_DATA)], nodes, volume_claims=_selected("n2"), storage_classes=CLASSES
+    )
 
     assert placed(world).existing.keys() == {"n2"}
 
@@ -118,8 +120,8 @@ def test_of_two_volumes_only_the_places_where_both_can_be_are_tried() -> None:
     }
     volumes = {name: Volume(name=name, driver="d", node_terms=terms[name]) for name in terms}
     claims = {f"default/{name}": replace(BOUND, name=name, volume_name=name) for name in terms}
-    pod = a_pod("p", shape=a_shape(volumes=tuple(VolumeUse(claim_name=name) for name in terms)))
-    node, claim = a_node("n1")
+    pod = a_waiting_pod("p", shape=a_shape(volumes=tuple(VolumeUse(claim_name=name) for name in terms)))
+    node, claim = a_joined_pair("n1")
     unknown = {key: value for key, value in node.labels.items() if key != names.ZONE}
     nowhere = (replace(node, labels=unknown), replace(claim, labels=unknown))
 
@@ -138,7 +140,7 @@ def _many_volumes(topologies: Sequence[tuple[tuple[Expression, ...], ...]]) -> S
     ]
     claims = [VolumeClaim(name=f"v{i}", namespace="default", storage_class=f"c{i}") for i in range(len(topologies))]
     return a_snapshot(
-        [a_pod("many", shape=a_shape(volumes=uses)), a_pod("one", shape=a_shape(volumes=uses[:1]))],
+        [a_waiting_pod("many", shape=a_shape(volumes=uses)), a_waiting_pod("one", shape=a_shape(volumes=uses[:1]))],
         volume_claims={f"default/{claim.name}": claim for claim in claims},
         storage_classes={each.name: each for each in classes},
     )
@@ -207,7 +209,9 @@ def test_a_pod_whose_volumes_can_be_in_too_many_places_stops_no_simulation() -> 
     many = _many_volumes(own_keys)
     uses = many.pods["uid-many"].shape
     pods = [a_bound_pod("many", "n1", shape=uses), a_bound_pod("plain", "n1")]
-    snapshot = a_snapshot(pods, [a_node("n1")], volume_claims=many.volume_claims, storage_classes=many.storage_classes)
+    snapshot = a_snapshot(
+        pods, [a_joined_pair("n1")], volume_claims=many.volume_claims, storage_classes=many.storage_classes
+    )
 
     found = simulate(Index(snapshot, PlacementSettings()), frozenset({"n1"}))
 
@@ -218,10 +222,10 @@ def test_a_pod_whose_volumes_can_be_in_too_many_places_stops_no_simulation() -> 
 @pytest.mark.parametrize(("limit", "existing"), [(1, {"n1": ["p"]}), (0, {})])
 def test_a_claim_that_two_pods_share_is_attached_once(limit: int, existing: dict[str, list[str]]) -> None:
     """PLC-84."""
-    pods = [a_bound_pod("first", "n1", shape=USING_DATA), a_pod("p", shape=USING_DATA)]
+    pods = [a_bound_pod("first", "n1", shape=USING_DATA), a_waiting_pod("p", shape=USING_DATA)]
     snapshot = a_snapshot(
         pods,
-        [a_node("n1")],
+        [a_joined_pair("n1")],
         volume_claims={"default/data": BOUND},
         volumes={"v": VOLUME},
         csi_nodes={"n1": CsiNode(name="n1", limits={"d": limit})},
@@ -236,13 +240,13 @@ def test_of_pods_that_share_a_claim_for_one_pod_one_gets_a_node(user: str) -> No
     """PLQ-64: twelve replicas with one claim and anti-affinity made eleven nodes of no use."""
     claim = replace(UNBOUND, single_pod=True)
     apart = a_shape({"app": "x"}, volumes=USING_DATA.volumes, anti_affinity=(near(names.HOSTNAME, app="x"),))
-    pods = [a_pod(f"p{n:02}", shape=apart) for n in range(12)]
+    pods = [a_waiting_pod(f"p{n:02}", shape=apart) for n in range(12)]
     runs = a_bound_pod("runs", "n1", shape=USING_DATA)
     states = {"deleting": replace(runs, deleting_since=NOW), "ended": replace(runs, phase="Succeeded"), "running": runs}
     pods += [states[user]] if user in states else []
     snapshot = a_snapshot(
-        [*pods, a_pod("good", cpu="8")],
-        [a_node("n1")],
+        [*pods, a_waiting_pod("good", cpu="8")],
+        [a_joined_pair("n1")],
         volume_claims={"default/data": claim},
         storage_classes=CLASSES,
     )

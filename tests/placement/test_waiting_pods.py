@@ -14,28 +14,28 @@ from dovetail.placement.pdbs import PdbIndex
 from dovetail.placement.settings import PlacementSettings
 from dovetail.placement.triggers import leaving_uids
 from tests.placement.builders import (
-    NOW,
     a_bound_pod,
-    a_node,
-    a_pod,
+    a_joined_pair,
     a_shape,
     a_snapshot,
+    a_waiting_pod,
     an_index,
     one_of,
     selecting,
     term,
 )
+from worlds.disruption import NOW
 
 SETTINGS = PlacementSettings()
 
 
 def _why(shape: PodShape) -> list[str]:
-    return [ignored.why for ignored in pending_pods(a_snapshot([a_pod("p", shape=shape)]), SETTINGS).ignored]
+    return [ignored.why for ignored in pending_pods(a_snapshot([a_waiting_pod("p", shape=shape)]), SETTINGS).ignored]
 
 
 def test_a_pod_that_the_scheduler_has_not_given_up_on_is_invisible() -> None:
     """PLC-20: gated pods too."""
-    found = pending_pods(a_snapshot([replace(a_pod("p"), unschedulable=False)]), SETTINGS)
+    found = pending_pods(a_snapshot([replace(a_waiting_pod("p"), unschedulable=False)]), SETTINGS)
 
     assert (found.pending, found.ignored) == ((), ())
 
@@ -49,7 +49,7 @@ def test_a_pod_that_selects_against_all_pools_is_ignored_in_silence() -> None:
     """A pod that selects against all NodePools is ignored without an Event (PLC-22)."""
     shape = a_shape(required_terms=(term(Expression(key=names.NODE_POOL, operator="DoesNotExist")),))
 
-    found = pending_pods(a_snapshot([a_pod("p", shape=shape)]), SETTINGS)
+    found = pending_pods(a_snapshot([a_waiting_pod("p", shape=shape)]), SETTINGS)
 
     assert [ignored.silent for ignored in found.ignored] == [True]
 
@@ -83,7 +83,7 @@ def test_each_fault_of_an_expression_has_its_words(expression: Expression, fault
 
 def test_a_pod_that_has_ended_gets_no_node() -> None:
     """PLQ-21: upstream would create one."""
-    snapshot = a_snapshot([replace(a_pod("p"), phase="Failed")])
+    snapshot = a_snapshot([replace(a_waiting_pod("p"), phase="Failed")])
 
     ours = pending_pods(snapshot, SETTINGS)
     upstream = pending_pods(snapshot, PlacementSettings(profile=KARPENTER_PLACEMENT))
@@ -178,7 +178,7 @@ def test_an_allowance_lets_a_pod_go_and_two_budgets_never_do() -> None:
 
 def test_the_pods_of_a_leaving_node_need_room_but_for_those_that_must_not_move() -> None:
     """The pods of a leaving node need room but for those that must not move (PLC-30, PLC-31)."""
-    node, claim = a_node("n1")
+    node, claim = a_joined_pair("n1")
     daemon, stateful, mirror = (
         (Owner(api_version=version, kind=kind, name="o", uid="o", controller=True),)
         for version, kind in (("apps/v1", "DaemonSet"), ("apps/v1", "StatefulSet"), ("v1", "Node"))
@@ -218,7 +218,7 @@ def test_a_selector_of_nothing_selects_everything_and_none_selects_nothing() -> 
 def test_an_instance_that_the_cloud_takes_asks_no_budget(marks: dict[str, str], expected: list[str]) -> None:
     """It is gone in two minutes whatever forbids its pods to leave (PLC-30): their room is asked for at once, and by
     what wakes the planner as well."""
-    node, claim = a_node("n1")
+    node, claim = a_joined_pair("n1")
     pods = [
         a_bound_pod("free", "n1"),
         a_bound_pod("held", "n1", shape=a_shape(labels={"app": "held"})),

@@ -27,7 +27,7 @@ from dovetail.placement.devices.matching import Matcher
 from dovetail.placement.devices.needs import JudgedRequest
 from dovetail.placement.place_pods import Index, place, simulate
 from dovetail.placement.settings import PlacementSettings
-from tests.placement.builders import TYPES, a_node, a_pod, a_shape, a_snapshot
+from tests.placement.builders import TYPES, a_joined_pair, a_shape, a_snapshot, a_waiting_pod
 
 DRIVER = "gpu.example.com"
 LARGE = f"device.capacity['{DRIVER}'].memory.compareTo(quantity('40Gi')) >= 0"
@@ -58,7 +58,7 @@ def a_template(*requests: dict[str, Any], name: str = "gpu", **devices: Any) -> 
 
 def gpu_pod(name: str, template: str = "gpu", claim: str = "") -> Pod:
     use = DeviceClaimUse(name="gpu", claim=claim, template="" if claim else template)
-    return a_pod(name, cpu="100m", shape=a_shape(uses_resource_claims=True, device_claims=(use,)))
+    return a_waiting_pod(name, cpu="100m", shape=a_shape(uses_resource_claims=True, device_claims=(use,)))
 
 
 def with_devices(
@@ -117,7 +117,7 @@ def test_free_devices_of_nodes_are_used_first_and_none_is_given_twice() -> None:
     """PLC-147, PLC-203."""
     pods = [gpu_pod(f"p{number}") for number in range(5)]
     snapshot = with_devices(
-        a_snapshot(pods, [a_node("n1"), a_node("n2")]),
+        a_snapshot(pods, [a_joined_pair("n1"), a_joined_pair("n2")]),
         a_template(asking()),
         slices=[a_slice("n1", raw_device("g0"), raw_device("g1"))],
         huge=[raw_device("g0"), raw_device("g1")],
@@ -133,7 +133,7 @@ def test_as_many_pods_as_there_are_devices_are_placed_whatever_they_ask_for(coun
     pods = [gpu_pod(f"p{number}") for number in range(12)]
     devices = [raw_device(f"g{number}") for number in range(8)]
     snapshot = with_devices(
-        a_snapshot(pods, [a_node("n1")]), a_template(asking(count)), slices=[a_slice("n1", *devices)]
+        a_snapshot(pods, [a_joined_pair("n1")]), a_template(asking(count)), slices=[a_slice("n1", *devices)]
     )
     placement = placed(snapshot)
     assert len(placement.existing["n1"]) == 8 // count
@@ -153,11 +153,14 @@ def test_the_devices_of_an_allocated_claim_are_taken_until_its_pods_leave() -> N
     holder = replace(gpu_pod("holder", claim="held"), uid="holder", node_name="n1", phase="Running")
     slices = [a_slice("n1", raw_device("g0")), a_slice("n2", raw_device("g0"))]
     alone = with_devices(
-        a_snapshot([holder, gpu_pod("p")], [a_node("n1")]), a_template(asking()), slices=slices[:1], claims=[held]
+        a_snapshot([holder, gpu_pod("p")], [a_joined_pair("n1")]),
+        a_template(asking()),
+        slices=slices[:1],
+        claims=[held],
     )
     assert list(reasons(placed(alone))) == ["p"]
 
-    both = with_devices(a_snapshot([holder], [a_node("n1"), a_node("n2")]), slices=slices, claims=[held])
+    both = with_devices(a_snapshot([holder], [a_joined_pair("n1"), a_joined_pair("n2")]), slices=slices, claims=[held])
     moved = simulate(Index(both, SETTINGS), frozenset({"n1"}))
     assert {name: [pod.name for pod in found] for name, found in moved.existing.items()} == {"n2": ["holder"]}
 
@@ -174,7 +177,7 @@ def test_alternatives_are_tried_in_order_and_devices_of_a_claim_agree() -> None:
     devices = [raw_device("g0", "16Gi"), raw_device("g1", "16Gi", "b"), raw_device("g2", "16Gi", "b")]
     for given, fits in ((devices, True), (devices[:2], False)):
         snapshot = with_devices(
-            a_snapshot([gpu_pod("p")], [a_node("n1")]), a_template(first, **same), slices=[a_slice("n1", *given)]
+            a_snapshot([gpu_pod("p")], [a_joined_pair("n1")]), a_template(first, **same), slices=[a_slice("n1", *given)]
         )
         assert bool(placed(snapshot).existing) is fits
 
@@ -182,7 +185,7 @@ def test_alternatives_are_tried_in_order_and_devices_of_a_claim_agree() -> None:
 def test_a_claim_for_all_devices_needs_every_one_of_them() -> None:
     every = {"name": "gpu", "exactly": {"deviceClassName": "gpu", "allocationMode": "All"}}
     snapshot = with_devices(
-        a_snapshot([gpu_pod("p0", "every"), gpu_pod("p1", "every")], [a_node("n1")]),
+        a_snapshot([gpu_pod("p0", "every"), gpu_pod("p1", "every")], [a_joined_pair("n1")]),
         a_template(every, name="every"),
         slices=[a_slice("n1", raw_device("g0"), raw_device("g1"))],
     )
@@ -214,7 +217,7 @@ def test_a_claim_that_nothing_fulfils_is_named_and_stops_nobody(request_: dict[s
 
 def test_nobody_gets_a_device_of_a_pool_that_is_not_whole() -> None:
     snapshot = with_devices(
-        a_snapshot([gpu_pod("p")], [a_node("n1")]),
+        a_snapshot([gpu_pod("p")], [a_joined_pair("n1")]),
         a_template(asking()),
         slices=[a_slice("n1", raw_device("g0"), resourceSliceCount=2)],
     )
@@ -310,7 +313,7 @@ def evaluated(selectors: list[str], nodes: int, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(Matcher, "_asked", counted)
     names_of = [f"n{number}" for number in range(nodes)]
     snapshot = with_devices(
-        a_snapshot([gpu_pod("p")], [a_node(name) for name in names_of]),
+        a_snapshot([gpu_pod("p")], [a_joined_pair(name) for name in names_of]),
         a_template(asking(1, *selectors)),
         slices=[a_slice(name, *[raw_device(f"g{number}") for number in range(8)]) for name in names_of],
         huge=[raw_device("g0")],
@@ -340,7 +343,7 @@ def test_pairs_of_requests_and_devices_are_remembered_up_to_a_bound(monkeypatch:
     other = f"device.attributes['{DRIVER}'].rack == 'a'"
     index = Index(
         with_devices(
-            a_snapshot([gpu_pod("p")], [a_node("n1")]),
+            a_snapshot([gpu_pod("p")], [a_joined_pair("n1")]),
             a_template(asking(7, other)),
             slices=[a_slice("n1", *devices)],
         ),
@@ -352,8 +355,8 @@ def test_pairs_of_requests_and_devices_are_remembered_up_to_a_bound(monkeypatch:
 
 
 def test_what_is_off_costs_nothing_and_what_nobody_asks_for_next_to_nothing() -> None:
-    pods = [a_pod(f"p{number}", cpu="100m") for number in range(300)]
-    nodes = [a_node(f"n{number}") for number in range(20)]
+    pods = [a_waiting_pod(f"p{number}", cpu="100m") for number in range(300)]
+    nodes = [a_joined_pair(f"n{number}") for number in range(20)]
     with_claims = with_devices(a_snapshot([*pods, gpu_pod("gpu")], nodes), a_template(asking()), huge=[raw_device("g")])
     without = with_devices(a_snapshot(pods, nodes), huge=[raw_device("g")])
     for snapshot in (with_claims, without):
