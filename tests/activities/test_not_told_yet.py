@@ -34,7 +34,7 @@ from tests.activities.test_moving import stage as stage
 from tests.activities.test_pool_statuses import Counted
 from tests.activities.test_time_rules import Written
 from tests.activities.test_waiting_drift import DAY, drifted
-from tests.disruption.test_policy_rollouts import POLICY, POOL, TWO, a_cluster
+from tests.disruption.test_policy_rollouts import POLICY, POOL, TWO, a_ruled_cluster
 from tests.disruption.test_rollouts import a_rollout, a_status
 from tests.model.move_worlds import NODE, OWNER, a_moved_pod
 from worlds.disruption import a_pair, a_world, condition
@@ -261,7 +261,7 @@ def stales(*kinds: str) -> list[tuple[str, bool]]:
 @pytest.mark.parametrize(("kind", "waits"), stales("DisruptionPolicy", "NodeRollout"))
 async def test_no_roll_out_is_made_before_it_is_known_which_there_are(kind: str, waits: bool) -> None:
     """DIQ-37: it would be named after none, and the change that is complete begin again."""
-    world, upkeep = a_cluster(TWO, POLICY), RolloutUpkeep(Written(), FakeNotices(World()))
+    world, upkeep = a_ruled_cluster(TWO, POLICY), RolloutUpkeep(Written(), FakeNotices(World()))
 
     assert len((await upkeep.look(replace(world, stale=frozenset({kind})))).due) == (0 if waits else 1)
     assert len((await upkeep.look(world)).due) == 1

@@ -14,7 +14,7 @@ from dovetail.model.own.rollouts import Rollout, RolloutState
 from dovetail.ports.failures import Unreachable
 from tests.disruption.test_asked_gates import SAYS, gated
 from tests.disruption.test_health_by_alerts import POLICY
-from tests.disruption.test_rollouts import a_cluster
+from tests.disruption.test_rollouts import rolling_out
 from worlds.disruption import NOW
 from worlds.time_rules import with_rules
 
@@ -36,7 +36,7 @@ class Silent:
 
 async def checked(metrics: Any, *rules: Policy | Rollout) -> tuple[Check, ...]:
     world: Any = SimpleNamespace(metrics=metrics)
-    return await prometheus_check(world, with_rules(a_cluster(1), *rules))
+    return await prometheus_check(world, with_rules(rolling_out(1), *rules))
 
 
 @pytest.mark.parametrize(

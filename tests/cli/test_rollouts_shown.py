@@ -25,7 +25,7 @@ from dovetail.model.own.rollouts import (
     RolloutStep,
 )
 from dovetail.model.values.time import format_time
-from tests.disruption.test_rollouts import FAILS, a_cluster, a_rollout, a_status
+from tests.disruption.test_rollouts import FAILS, a_rollout, a_status, rolling_out
 from worlds.disruption import HOUR, NOW, a_pod, condition
 from worlds.time_rules import with_rules
 
@@ -45,7 +45,7 @@ NIGHT: Final = Policy(name="p", deny=(Window(start=0, end=0),))
 
 
 def shown(rollout: Rollout, at_target: int = 0, *rules: Policy | Freeze) -> RolloutShown:
-    [found] = rollouts_shown(with_rules(a_cluster(9 - at_target, at_target), rollout, *rules))
+    [found] = rollouts_shown(with_rules(rolling_out(9 - at_target, at_target), rollout, *rules))
     return found
 
 
@@ -125,7 +125,7 @@ def test_in_each_state_it_says_for_what_it_waits_and_what_lets_it_go_on(
 
 def test_every_state_that_is_news_has_words() -> None:
     for state in RolloutState:
-        found = rollouts_shown(with_rules(a_cluster(9), a_rollout(a_status(state=state))))
+        found = rollouts_shown(with_rules(rolling_out(9), a_rollout(a_status(state=state))))
         quiet = state in (RolloutState.WAITING, RolloutState.COMPLETE)
         assert (len(found), [each.waits_for for each in found if not each.waits_for]) == (0 if quiet else 1, [])
 
@@ -156,7 +156,7 @@ def test_a_budget_is_named_where_nothing_else_holds_it() -> None:
     may_go = (Allowed(reason="Drifted", left=0, allowed=0, why_not="budget 0"),)
     pool = PoolStatus(name="a", nodes=9, price=0, cpu=use, memory=use, drifted=9, may_go=may_go)
 
-    [found] = rollouts_shown(with_rules(a_cluster(9), a_rollout()), [pool])
+    [found] = rollouts_shown(with_rules(rolling_out(9), a_rollout()), [pool])
     assert found.waits_for == "its NodePool's budget: budget 0"
 
 
@@ -170,7 +170,7 @@ def test_a_budget_is_named_where_nothing_else_holds_it() -> None:
     ],
 )
 def test_nodes_that_keep_themselves_are_named_where_too_few_others_may_begin(kept: int, step: str, words: str) -> None:
-    cluster = a_cluster(9)
+    cluster = rolling_out(9)
     names = sorted(cluster.nodes)
     pods = [replace(a_pod(name, cpu="1"), do_not_disrupt="true") for name in names[:kept]]
     world = replace(cluster, pods={pod.uid: pod for pod in pods})
@@ -188,7 +188,7 @@ def test_steps_are_done_now_or_to_come_and_count_nodes_of_now() -> None:
         ("quarter", 3, "now"),
         ("rest", 9, "to come"),
     ]
-    complete = shown_of(a_rollout(a_status("rest", RolloutState.COMPLETE)), a_cluster(0, 9))
+    complete = shown_of(a_rollout(a_status("rest", RolloutState.COMPLETE)), rolling_out(0, 9))
     assert {step.place for step in complete.steps} == {"done"} and complete.is_over
 
 
@@ -207,7 +207,7 @@ def test_what_asks_or_stands_still_needs_a_person_with_the_command_that_answers_
     rollout: Rollout, needs: tuple[str, str] | None
 ) -> None:
     """DIQ-37."""
-    found: list[Need] = list(rollout_needs(with_rules(a_cluster(9), rollout)))
+    found: list[Need] = list(rollout_needs(with_rules(rolling_out(9), rollout)))
 
     assert [(need.about, need.what, need.command, need.pool) for need in found] == (
         [] if needs is None else [("NodeRollout r", *needs, "a")]
@@ -218,7 +218,7 @@ def test_two_policies_with_a_roll_out_for_one_pool_need_a_person() -> None:
     plan = RolloutPlan(steps=(RolloutStep(name="all", to="100%"),))
     policies = (Policy(name="p", rollout=plan), Policy(name="q", rollout=plan))
 
-    [need] = rollout_needs(with_rules(a_cluster(9), *policies))
+    [need] = rollout_needs(with_rules(rolling_out(9), *policies))
     assert (need.about, need.pool) == ("NodePool a", "a")
     assert need.what.startswith("DisruptionPolicies p and q each have a roll-out")
 
@@ -245,7 +245,7 @@ def test_a_node_that_waits_for_a_step_says_for_which_and_for_what_that_waits(
     rollout: Rollout, at_target: int, says: str
 ) -> None:
     """DIQ-37."""
-    world = with_rules(a_cluster(9 - at_target, at_target), rollout)
+    world = with_rules(rolling_out(9 - at_target, at_target), rollout)
 
     assert awaited_step(world, world.claims["claim-old0"]) == says
     if at_target:

@@ -27,7 +27,7 @@ from dovetail.rules.beginnings import hold_of, said_in
 from dovetail.rules.rollout.conditions import conditions_of
 from dovetail.rules.rollout.moves import next_move
 from dovetail.rules.said import Cause
-from tests.disruption.test_rollouts import POOL, SETTINGS, a_cluster, a_rollout, a_status, begun
+from tests.disruption.test_rollouts import POOL, SETTINGS, a_rollout, a_status, begun, rolling_out
 from worlds.disruption import NOW, a_pair, a_world, condition
 from worlds.kept_rollouts import kept
 from worlds.time_rules import with_rules
@@ -154,14 +154,14 @@ SAYS: Final = {
 def test_only_a_fresh_answer_that_passes_lets_further_nodes_begin(
     verdict: GateVerdict | None, begin: int, words: str
 ) -> None:
-    world = a_cluster(8, 1, gated(verdict))
+    world = rolling_out(8, 1, gated(verdict))
 
     assert begun(world) == begin
     held = hold_of(said_in(world, "a"), Cause.DRIFTED)
     assert held is None if not words else held is not None and words in held.message
     if held is not None:
         assert held.message in {answer.message for answer in explain_node(world, SETTINGS, "old0").methods}
-    assert begun(a_cluster(8, 1, gated(verdict, intent=Intent.PROMOTE))) == 8  # whoever promotes has seen it
+    assert begun(rolling_out(8, 1, gated(verdict, intent=Intent.PROMOTE))) == 8  # whoever promotes has seen it
 
 
 SOAKED: Final = PoolNodes(old=7, at_target=1, ready=(NOW - 900,))
@@ -271,7 +271,7 @@ def test_upkeep_writes_what_was_answered_and_only_of_gates_that_are_asked_for() 
     rollout = replace(rollout, status=replace(rollout.status, asked=(SAYS[UNKNOWN], gone)))
     answers = {SLO.question: answered(0.001), ALERTS.question: answered(at=NOW, fault="it did not answer")}
 
-    found = rollout_status(rollout, a_cluster(8, 1, rollout), NOW, "", answers)
+    found = rollout_status(rollout, rolling_out(8, 1, rollout), NOW, "", answers)
     assert [(each.name, each.result, each.message) for each in found.asked] == [
         ("slo", PASSING, "0.001"),
         ("alerts", UNKNOWN, "it did not answer"),
@@ -283,7 +283,7 @@ def test_what_is_under_way_is_asked_and_each_question_once() -> None:
     under_way, complete = replace(gated(None), gates=(SLO, ALERTS)), a_status(state=RolloutState.COMPLETE)
     over = replace(a_rollout(complete), name="over", gates=(replace(SLO, query=QueryRule(expression="over", most=1)),))
 
-    assert questions_of(with_rules(a_cluster(1), policy, under_way, over)) == {
+    assert questions_of(with_rules(rolling_out(1), policy, under_way, over)) == {
         "slo:errors:ratio5m": 60.0,
         ALERTS.question: 30.0,
     }

@@ -19,7 +19,7 @@ from worlds.disruption import NOW, a_pair, a_pod, a_world
 OLD = NOW - 600.0
 
 
-def a_cluster(now: float, stamp: float | None, *pods: str) -> Snapshot:
+def a_stamped_node(now: float, stamp: float | None, *pods: str) -> Snapshot:
     """One node with these pods, its claim stamped then."""
     pair = a_pair("n")
     there = [replace(a_pod("n", name=name), uid=name) for name in pods]
@@ -34,17 +34,17 @@ def claim_in(snapshot: Snapshot) -> NodeClaim:
 
 def test_pods_that_have_just_left_start_the_quiet_time_before_it_is_stamped() -> None:
     seen = Movements()
-    seen.seen(a_cluster(NOW, OLD, "a", "b"))
+    seen.seen(a_stamped_node(NOW, OLD, "a", "b"))
 
-    later = seen.seen(a_cluster(NOW + 1, OLD))
+    later = seen.seen(a_stamped_node(NOW + 1, OLD))
 
     assert claim_in(later).last_pod_event == NOW + 1
-    again = seen.seen(a_cluster(NOW + 2, OLD))
+    again = seen.seen(a_stamped_node(NOW + 2, OLD))
     assert claim_in(again).last_pod_event == NOW + 1, "and it is not forgotten while the stamp is on its way"
 
 
 def test_a_node_whose_pods_have_just_gone_is_not_quiet() -> None:
-    seen, before, after = Movements(), a_cluster(NOW, OLD, "a"), a_cluster(NOW + 1, OLD)
+    seen, before, after = Movements(), a_stamped_node(NOW, OLD, "a"), a_stamped_node(NOW + 1, OLD)
     [found] = after.pools.values()
     pool = replace(found, disruption=replace(found.disruption, consolidate_after=30.0))
     assert judge_consolidatable(claim_in(after), pool, after.now).verdict == "set", "by the stamp alone it is"
@@ -57,38 +57,40 @@ def test_a_node_whose_pods_have_just_gone_is_not_quiet() -> None:
 
 def test_the_stamp_counts_as_soon_as_it_is_there() -> None:
     seen = Movements()
-    seen.seen(a_cluster(NOW, OLD, "a"))
-    seen.seen(a_cluster(NOW + 1, OLD))
+    seen.seen(a_stamped_node(NOW, OLD, "a"))
+    seen.seen(a_stamped_node(NOW + 1, OLD))
 
-    assert claim_in(seen.seen(a_cluster(NOW + 2, NOW + 0.5))).last_pod_event == NOW + 0.5
-    assert claim_in(seen.seen(a_cluster(NOW + 3, OLD))).last_pod_event == OLD, "what was stamped is not changed again"
+    assert claim_in(seen.seen(a_stamped_node(NOW + 2, NOW + 0.5))).last_pod_event == NOW + 0.5
+    assert claim_in(seen.seen(a_stamped_node(NOW + 3, OLD))).last_pod_event == OLD, (
+        "what was stamped is not changed again"
+    )
 
 
 def test_a_process_that_has_not_looked_for_long_believes_the_stamp() -> None:
     """Another worker has planned meanwhile; dating the movement now would hold the node back once more."""
     seen = Movements()
-    seen.seen(a_cluster(NOW, OLD, "a"))
+    seen.seen(a_stamped_node(NOW, OLD, "a"))
 
-    assert claim_in(seen.seen(a_cluster(NOW + 300, NOW + 100))).last_pod_event == NOW + 100
-    assert claim_in(seen.seen(a_cluster(NOW + 301, NOW + 100))).last_pod_event == NOW + 100
+    assert claim_in(seen.seen(a_stamped_node(NOW + 300, NOW + 100))).last_pod_event == NOW + 100
+    assert claim_in(seen.seen(a_stamped_node(NOW + 301, NOW + 100))).last_pod_event == NOW + 100
 
 
 def test_what_is_too_close_to_a_stamp_is_left_out_as_stamps_leave_it_out() -> None:
     seen, stamp = Movements(), NOW - STAMP_EVERY / 2
-    seen.seen(a_cluster(NOW, stamp, "a", "b"))
+    seen.seen(a_stamped_node(NOW, stamp, "a", "b"))
 
-    assert claim_in(seen.seen(a_cluster(NOW + 1, stamp, "a"))).last_pod_event == stamp
+    assert claim_in(seen.seen(a_stamped_node(NOW + 1, stamp, "a"))).last_pod_event == stamp
 
 
 def test_a_restart_moves_nothing() -> None:
-    assert claim_in(Movements().seen(a_cluster(NOW, OLD))).last_pod_event == OLD
+    assert claim_in(Movements().seen(a_stamped_node(NOW, OLD))).last_pod_event == OLD
 
 
 def test_pods_that_are_bound_to_no_node_move_no_claim_that_has_none() -> None:
     """LIF-81."""
     seen = Movements()
     for now, pods in ((NOW, []), (NOW + 1, [replace(a_pod("", name="waiting"), uid="waiting")])):
-        found = a_cluster(now, OLD)
+        found = a_stamped_node(now, OLD)
         claim = replace(claim_in(found), node_name="")
         after = seen.seen(replace(found, claims={claim.name: claim}, pods={pod.uid: pod for pod in pods}))
 
@@ -108,7 +110,7 @@ def test_living_pods_followed_from_look_to_look_are_those_of_the_last_alone(look
             uid: known.setdefault((uid, node, phase), replace(a_pod(node, name=uid), uid=uid, phase=phase))
             for uid, node, phase in pods
         }
-        snapshot = replace(a_cluster(NOW, OLD), pods=found)
+        snapshot = replace(a_stamped_node(NOW, OLD), pods=found)
         before, now = followed._by_node, followed.of(snapshot)
 
         assert now == LivingPods().of(snapshot)

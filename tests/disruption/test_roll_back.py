@@ -68,7 +68,7 @@ def going_back(intent: Intent = Intent.RUN) -> Rollout:
 NODES: Final = PoolNodes(old=9, at_target=1, refusable=1)
 
 
-def a_cluster(old: int, new: int, *rules: Rollout, budget: str = "100%") -> Snapshot:
+def half_rolled_out(old: int, new: int, *rules: Rollout, budget: str = "100%") -> Snapshot:
     pool = replace(POOL, disruption=replace(POOL.disruption, budgets=(Budget(nodes=budget),)))
     pairs = [a_pair(f"old{n}", also=(IMAGE_DRIFT,)) for n in range(old)]
     pairs += [a_pair(f"new{n}", claim={"created": NOW - 30 + n}) for n in range(new)]
@@ -81,17 +81,17 @@ def taken(world: Snapshot) -> list[str]:
 
 
 def test_nodes_at_the_target_leave_newest_first_and_no_others() -> None:
-    assert taken(a_cluster(4, 3, going_back())) == ["new2", "new1", "new0"]
-    assert taken(a_cluster(8, 2, going_back(), budget="10%")) == ["new1"]
-    assert taken(a_cluster(4, 0, going_back())) == []
+    assert taken(half_rolled_out(4, 3, going_back())) == ["new2", "new1", "new0"]
+    assert taken(half_rolled_out(8, 2, going_back(), budget="10%")) == ["new1"]
+    assert taken(half_rolled_out(4, 0, going_back())) == []
     for held in (Intent.PAUSE, Intent.ABORT):
-        assert taken(a_cluster(4, 3, going_back(held))) == []
+        assert taken(half_rolled_out(4, 3, going_back(held))) == []
 
 
 @pytest.mark.parametrize(("budget", "waves"), [("100%", [10]), ("20%", [8, 2])])
 def test_ten_of_forty_are_back_after_two_waves_at_most(budget: str, waves: list[int]) -> None:
     """Each wave is one decision; its nodes come with an image of before, and then it is over."""
-    world, rollout, found = a_cluster(30, 10, going_back(), budget=budget), going_back(), list[int]()
+    world, rollout, found = half_rolled_out(30, 10, going_back(), budget=budget), going_back(), list[int]()
     while leaving := taken(world):
         found.append(len(leaving))
         claims = {**world.claims}
@@ -112,7 +112,7 @@ def test_that_an_earlier_roll_out_came_from_the_image_keeps_no_node_that_has_it(
     images = (StableImage(id="image-2", types=("m8",)),)
     of_earlier = a_status("rest", earlier, stable=StableImages(since=NOW - HOUR, images=images, why_not=""))
     rollouts = (going_back(), replace(a_rollout(of_earlier), name="earlier", uid="earlier"))
-    world = a_cluster(4, 3)
+    world = half_rolled_out(4, 3)
     on_second = {name: replace(each, image_id="image-2") for name, each in world.claims.items() if "new" in name}
     world = with_rules(replace(world, claims={**world.claims, **on_second}), *rollouts)
 
@@ -135,11 +135,11 @@ def test_that_an_earlier_roll_out_came_from_the_image_keeps_no_node_that_has_it(
 def test_another_roll_out_of_the_pool_does_not_hold_the_way_back_unless_a_person_has_stopped_it(other: Rollout) -> None:
     """Its step and its gates are about nodes that come to the target, and there the nodes are that must leave."""
     other = replace(other, name="another", uid="another")
-    assert taken(a_cluster(4, 3, going_back(), other)) == ["new2", "new1", "new0"]
+    assert taken(half_rolled_out(4, 3, going_back(), other)) == ["new2", "new1", "new0"]
     pin = pin_of((other, going_back()), "drifted")
     assert pin is not None and pin.how == BACK
     for stopped in (replace(other, intent=Intent.ABORT), replace(other, fault="spec.steps: none")):
-        assert taken(a_cluster(4, 3, going_back(), stopped)) == []
+        assert taken(half_rolled_out(4, 3, going_back(), stopped)) == []
 
 
 OTHER_DRIFT: Final = condition(names.DRIFTED, reason="SecurityGroupDrift")
@@ -206,7 +206,7 @@ def test_where_the_target_is_an_image_of_before_again_nothing_is_taken_back_and_
 
 def test_what_was_launched_with_an_older_image_stays_and_what_got_the_targets_for_want_of_one_goes() -> None:
     """Its way back is refused as long as none suits it, which is said; that it is taken back would be false."""
-    world = a_cluster(1, 3, going_back())
+    world = half_rolled_out(1, 3, going_back())
     marks = {"claim-new0": STABLE, "claim-new1": "gone"}
     claims = {
         name: replace(claim, annotations=with_memory({}, roll_out=Pin(how=marks[name]))) if name in marks else claim
@@ -233,7 +233,7 @@ def test_a_node_of_an_older_image_proves_nothing_and_is_no_other_target() -> Non
 
 def test_nodes_that_are_not_ready_do_not_hold_the_way_back_and_hold_everything_else() -> None:
     """They may be those of the target, and nothing else would ever make the others well."""
-    world = a_cluster(4, 2, going_back())
+    world = half_rolled_out(4, 2, going_back())
     policy = Policy(name="well", health=HealthRule(max_not_ready="10%", stable_for=600.0))
     unwell = {f"new{number}": replace(a_pair(f"new{number}").node, conditions=()) for number in range(2)}
     sick = with_rules(replace(world, nodes={**world.nodes, **unwell}), going_back(), policy)
@@ -247,7 +247,7 @@ def test_nodes_that_are_not_ready_do_not_hold_the_way_back_and_hold_everything_e
 def test_failures_before_it_went_back_do_not_hold_the_way_back() -> None:
     failures = tuple(Happened(NOW - ago, f"{ago:08x}") for ago in (300, 200, 100))
     pool = with_breaker(POOL, Breaker(reason="Drifted", failures=failures, opened=NOW - 100))
-    world = a_cluster(4, 2, going_back())
+    world = half_rolled_out(4, 2, going_back())
 
     assert taken(replace(world, pools={"a": pool})) == ["new1", "new0"]
     since = replace(going_back(), status=replace(going_back().status, since=NOW - 400))
@@ -348,7 +348,7 @@ def test_an_order_to_go_back_says_nothing_of_the_next_target() -> None:
 
 def test_a_node_that_has_an_image_of_before_is_never_taken_back() -> None:
     """The class may have that image again before the roll-out has looked."""
-    world = a_cluster(0, 2, going_back())
+    world = half_rolled_out(0, 2, going_back())
     claims = {
         name: replace(each, image_id="image-1") if "new0" in name else each for name, each in world.claims.items()
     }
@@ -379,33 +379,35 @@ def test_which_launches_take_the_images_of_before(rollout: Rollout, reason: str,
     assert images_of(pins) == (KNOWN.images if how else ())
 
 
-def a_claim(name: str, image: str, reason: str = "AMIDrift", created: float = NOW - 60, kind: str = "m8") -> NodeClaim:
+def with_image(
+    name: str, image: str, reason: str = "AMIDrift", created: float = NOW - 60, kind: str = "m8"
+) -> NodeClaim:
     found = a_pair(name, kind, also=(condition(names.DRIFTED, reason=reason),)).claim
     return replace(found, image_id=image, created=created)
 
 
 def test_the_images_of_before_are_those_of_nodes_that_differ_in_nothing_else() -> None:
     found = OPENED.seen(
-        [a_claim("n1", "a"), a_claim("n2", "a", kind="m4"), a_claim("n3", "b", created=NOW - 5)], NOW, 60
+        [with_image("n1", "a"), with_image("n2", "a", kind="m4"), with_image("n3", "b", created=NOW - 5)], NOW, 60
     )
     assert found.images == (StableImage(id="b", types=("m8",)), StableImage(id="a", types=("m4", "m8")))
     assert (found.why_not, found.since) == ("", NOW)
     assert images_of(with_memory({}, roll_out=Pin(how=STABLE, images=found.images))) == found.images
 
     assert found.seen([], NOW + 60, 60) == found  # the nodes are gone, the images are known
-    assert found.seen([a_claim("late", "c", created=NOW)], NOW, 60) == found  # of a target that came between
-    assert found.seen([a_claim("n1", "a")], NOW + 61, 60).why_not == TOO_OLD
+    assert found.seen([with_image("late", "c", created=NOW)], NOW, 60) == found  # of a target that came between
+    assert found.seen([with_image("n1", "a")], NOW + 61, 60).why_not == TOO_OLD
 
 
 @pytest.mark.parametrize(
     ("old", "why_not"),
     [
         ([], NO_IMAGE),
-        ([a_claim("n", "")], OTHER_CHANGE),
-        ([a_claim("n", "a", "NodePoolDrifted")], OTHER_CHANGE),
-        ([a_claim("n", "a", "NodeClassDrift")], OTHER_CHANGE),
-        ([a_claim("n", "a", "NodeClassDrift"), a_claim("m", "a")], ""),
-        ([replace(a_claim("n", "a"), conditions=())], OTHER_CHANGE),  # its hash differs
+        ([with_image("n", "")], OTHER_CHANGE),
+        ([with_image("n", "a", "NodePoolDrifted")], OTHER_CHANGE),
+        ([with_image("n", "a", "NodeClassDrift")], OTHER_CHANGE),
+        ([with_image("n", "a", "NodeClassDrift"), with_image("m", "a")], ""),
+        ([replace(with_image("n", "a"), conditions=())], OTHER_CHANGE),  # its hash differs
     ],
 )
 def test_a_change_of_more_than_the_image_is_not_kept(old: list[NodeClaim], why_not: str) -> None:
@@ -416,14 +418,14 @@ def test_a_change_of_more_than_the_image_is_not_kept(old: list[NodeClaim], why_n
 
 
 def test_a_later_change_of_more_than_the_image_ends_what_is_kept() -> None:
-    found = OPENED.seen([a_claim("n", "a")], NOW, 60).seen([a_claim("n", "a", "NodePoolDrifted")], NOW, 60)
+    found = OPENED.seen([with_image("n", "a")], NOW, 60).seen([with_image("n", "a", "NodePoolDrifted")], NOW, 60)
 
     assert (found.why_not, [image.id for image in found.images]) == (OTHER_CHANGE, ["a"])
 
 
 def test_a_mark_is_refused_by_the_intent_and_let_through_on_the_way_back() -> None:
     def live(rollout: Rollout) -> bool:
-        said = replace(said_in(a_cluster(4, 1, rollout), "a"), nodes=None)
+        said = replace(said_in(half_rolled_out(4, 1, rollout), "a"), nodes=None)
         return hold_of(said, Cause.DRIFTED) is None
 
     assert live(going_back()) and live(going_back(Intent.ROLL_BACK))
@@ -441,7 +443,7 @@ def test_the_pool_says_who_refuses_its_target() -> None:
 def test_an_order_to_go_back_before_there_is_a_change_says_that_nothing_begins() -> None:
     """It would hold the change that comes as well, and say that it goes on."""
     rollout = replace(a_rollout(RolloutStatus(), Intent.ROLL_BACK), status=RolloutStatus())
-    world = with_rules(a_cluster(4, 0), rollout)
+    world = with_rules(half_rolled_out(4, 0), rollout)
     status = rollout_status(rollout, world, NOW)
     assert taken(world) == [] and status.state == RolloutState.WAITING
 

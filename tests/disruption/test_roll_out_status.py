@@ -21,7 +21,7 @@ def stamped(pool_hash: str, version: str = NODE_POOL_HASH_ALGORITHM) -> dict[str
     return {names.NODE_POOL_HASH: pool_hash, names.NODE_POOL_HASH_VERSION: version}
 
 
-def a_claim(name: str, pool_hash: str, **changes: Any) -> NodeClaim:
+def a_stamped_claim(name: str, pool_hash: str, **changes: Any) -> NodeClaim:
     return replace(a_pair(name).claim, annotations=stamped(pool_hash), **changes)
 
 
@@ -39,7 +39,7 @@ def said(*claims: NodeClaim, pool: NodePool = POOL) -> tuple[str, str, str]:
 
 def test_a_change_is_seen_before_anything_has_drifted() -> None:
     """Neither the pool's hash nor a claim's condition is written yet: a gate that asks now must not be let through."""
-    assert said(a_claim("n1", "new"), a_claim("n2", "old"), a_claim("n3", "old")) == (
+    assert said(a_stamped_claim("n1", "new"), a_stamped_claim("n2", "old"), a_stamped_claim("n3", "old")) == (
         "False",
         "RolloutInProgress",
         "1/3 nodes are up to date",
@@ -49,16 +49,20 @@ def test_a_change_is_seen_before_anything_has_drifted() -> None:
 def test_all_of_the_current_template_is_up_to_date_and_so_is_a_pool_without_nodes() -> None:
     """Without a count, so that a pool that grows is not written for it."""
     done = ("True", "NodesUpToDate", "")
-    assert (said(), said(a_claim("n1", "new")), said(a_claim("n1", "new"), a_claim("n2", "new"))) == (done, done, done)
+    assert (
+        said(),
+        said(a_stamped_claim("n1", "new")),
+        said(a_stamped_claim("n1", "new"), a_stamped_claim("n2", "new")),
+    ) == (done, done, done)
 
 
 def test_a_node_that_is_leaving_counts_until_it_is_gone() -> None:
-    assert said(a_claim("n1", "new"), a_claim("n2", "old", deleting_since=NOW))[0] == "False"
+    assert said(a_stamped_claim("n1", "new"), a_stamped_claim("n2", "old", deleting_since=NOW))[0] == "False"
 
 
 def test_claims_of_other_pools_and_other_drift_do_not_count() -> None:
     """A new image of the class is no change of the pool."""
-    image = a_claim("n1", "new", conditions=(condition(names.DRIFTED, reason="AMIDrift"),))
+    image = a_stamped_claim("n1", "new", conditions=(condition(names.DRIFTED, reason="AMIDrift"),))
     other = replace(a_pair("n2", pool="b").claim, annotations=stamped("old"))
     assert said(image, other)[0] == "True"
 
@@ -67,14 +71,14 @@ def test_narrowed_requirements_count_for_nodes_that_are_launched() -> None:
     """They are not in the hash; a claim that is being launched has not got its labels."""
     zone = Expression(key=names.ZONE, operator="In", values=("z9",))
     pool = replace(POOL, template=replace(POOL.template, requirements=(zone,)))
-    assert said(a_claim("n1", "new"), pool=pool)[2] == "0/1 nodes are up to date"
-    assert said(a_claim("n1", "new", conditions=(), labels={names.NODE_POOL: "a"}), pool=pool)[0] == "True"
+    assert said(a_stamped_claim("n1", "new"), pool=pool)[2] == "0/1 nodes are up to date"
+    assert said(a_stamped_claim("n1", "new", conditions=(), labels={names.NODE_POOL: "a"}), pool=pool)[0] == "True"
 
 
 @pytest.mark.parametrize(("conditions", "status"), [((), "True"), ((condition(names.DRIFTED),), "True")])
 def test_a_hash_of_an_older_version_says_nothing(conditions: tuple[Condition, ...], status: str) -> None:
     """Such claims are given the new hash, unless they had drifted from the template before."""
-    old = replace(a_claim("n1", ""), annotations=stamped("1", "v2"), conditions=conditions)
+    old = replace(a_stamped_claim("n1", ""), annotations=stamped("1", "v2"), conditions=conditions)
     drifted = replace(old, conditions=(condition(names.DRIFTED, reason="NodePoolDrifted"),))
     assert (said(old)[0], said(drifted)[0]) == (status, "False")
 
@@ -86,13 +90,13 @@ def test_a_pool_that_makes_no_nodes_says_that_it_is_blocked(kind: str, cause: st
     """And what is at fault; where every node is up to date already, nothing is blocked."""
     fault = Condition(type=kind, status="False", reason="Why", changed=NOW)
     sides = judged(replace(POOL, conditions=())).set(fault)
-    found = nodes_up_to_date(POOL, [a_claim("n1", "old")], sides, NOW)
+    found = nodes_up_to_date(POOL, [a_stamped_claim("n1", "old")], sides, NOW)
     assert (found.status, found.reason, found.message) == (
         "False",
         "RolloutBlocked",
         f"0/1 nodes are up to date; {cause}",
     )
-    assert nodes_up_to_date(POOL, [a_claim("n1", "new")], sides, NOW).status == "True"
+    assert nodes_up_to_date(POOL, [a_stamped_claim("n1", "new")], sides, NOW).status == "True"
 
 
 def test_it_does_not_make_the_pool_unready_and_says_which_generation_it_is_of() -> None:
@@ -100,7 +104,7 @@ def test_it_does_not_make_the_pool_unready_and_says_which_generation_it_is_of() 
     sides = judged(pool)
     for kind in (CLASS_READY, "ValidationSucceeded"):
         sides = sides.set(condition(kind, changed=NOW))
-    after = sides.set(nodes_up_to_date(pool, [a_claim("n1", "old")], sides, NOW))
+    after = sides.set(nodes_up_to_date(pool, [a_stamped_claim("n1", "old")], sides, NOW))
     ready, own = after.find(names.READY), after.find("NodesUpToDate")
     assert ready is not None and own is not None
     assert (ready.status, own.status, own.generation) == ("True", "False", 7)
@@ -108,8 +112,10 @@ def test_it_does_not_make_the_pool_unready_and_says_which_generation_it_is_of() 
 
 def test_a_refused_target_is_said_whatever_differs() -> None:
     """A new image of the class is no change of the pool, but its nodes are kept from it."""
-    image = a_claim("n1", "new", conditions=(condition(names.DRIFTED, reason="AMIDrift"),))
-    found = nodes_up_to_date(POOL, [image, a_claim("n2", "new")], judged(POOL), NOW, "NodeRollout r refuses the target")
+    image = a_stamped_claim("n1", "new", conditions=(condition(names.DRIFTED, reason="AMIDrift"),))
+    found = nodes_up_to_date(
+        POOL, [image, a_stamped_claim("n2", "new")], judged(POOL), NOW, "NodeRollout r refuses the target"
+    )
 
     assert (found.status, found.reason) == ("False", "RolloutBlocked")
     assert found.message == "1/2 nodes are up to date; NodeRollout r refuses the target"

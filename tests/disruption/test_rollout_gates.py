@@ -24,7 +24,7 @@ FAILING: Final = GateResult.FAILING
 WEB: Final = OWNERS["ReplicaSet"]
 
 
-def a_cluster(*pods: Pod) -> Snapshot:
+def at_the_canary(*pods: Pod) -> Snapshot:
     pairs = [a_pair("old0", also=(names.DRIFTED,)), a_pair("old1", also=(names.DRIFTED,)), a_pair("new0")]
     return a_world([*pairs, a_pair("elsewhere", pool="b")], pods, [POOL, a_pool("b")])
 
@@ -69,11 +69,11 @@ def broken(node: str, **also: Any) -> Pod:
 def test_who_is_blamed(pods: list[Pod], verdict: GateResult) -> None:
     known = NodesGate(since=NOW - CONFIRMED, asked=NOW)
 
-    assert nodes_gate(a_cluster(*pods), POOL, known, NOW).result == verdict
+    assert nodes_gate(at_the_canary(*pods), POOL, known, NOW).result == verdict
 
 
 def test_it_fails_once_pods_have_done_worse_for_a_minute_and_passes_when_they_do_not() -> None:
-    world = a_cluster(a_pod("old0"), broken("new0"))
+    world = at_the_canary(a_pod("old0"), broken("new0"))
     first = nodes_gate(world, POOL, NodesGate(result=GateResult.PASSING), NOW)
     assert (first.result, first.since) == (GateResult.UNKNOWN, NOW)
     assert nodes_gate(world, POOL, first, NOW + CONFIRMED - 1) == first
@@ -83,7 +83,7 @@ def test_it_fails_once_pods_have_done_worse_for_a_minute_and_passes_when_they_do
     assert last.message == (
         f"pods are not ready on nodes at the target and are on the others: ReplicaSet default/{WEB.name}"
     )
-    well = nodes_gate(a_cluster(a_pod("old0"), a_pod("new0")), POOL, last, NOW + CONFIRMED)
+    well = nodes_gate(at_the_canary(a_pod("old0"), a_pod("new0")), POOL, last, NOW + CONFIRMED)
     assert well == NodesGate(result=GateResult.PASSING, asked=NOW + CONFIRMED)
 
 
@@ -115,7 +115,7 @@ def test_what_nobody_looked_at_while_all_workers_were_away_takes_nothing_back(
 
 
 def test_that_pods_do_worse_before_and_after_an_absence_blames_nothing_until_it_is_seen_for_a_minute() -> None:
-    world = a_cluster(a_pod("old0"), broken("new0"))
+    world = at_the_canary(a_pod("old0"), broken("new0"))
     first = nodes_gate(world, POOL, NodesGate(), NOW)
 
     back = nodes_gate(world, POOL, first, NOW + HOUR)

@@ -17,7 +17,7 @@ from dovetail.rules.rollout.conditions import conditions_of
 from dovetail.rules.rollout.history import MOST
 from dovetail.rules.rollout.moves import looks_again, next_move
 from dovetail.rules.said import Cause
-from tests.disruption.test_rollouts import FAILS, KNOWN, PASSES, POOL, SETTINGS, a_cluster, a_rollout, a_status, begun
+from tests.disruption.test_rollouts import FAILS, KNOWN, PASSES, POOL, SETTINGS, a_rollout, a_status, begun, rolling_out
 from worlds.disruption import HOUR, NOW, a_pair, a_pod, a_pool, a_world
 from worlds.time_rules import with_rules
 
@@ -67,10 +67,10 @@ def test_after_its_longest_time_nothing_begins_until_a_person_decides() -> None:
     late = replace(a_rollout(a_status("rest")), longest=60.0)  # it began a minute ago
     early = replace(late, longest=61.0)
 
-    assert (begun(a_cluster(8, 1, early)), begun(a_cluster(8, 1, late))) == (8, 0)
-    held = hold_of(said_in(a_cluster(8, 1, late), "a"), Cause.DRIFTED)
+    assert (begun(rolling_out(8, 1, early)), begun(rolling_out(8, 1, late))) == (8, 0)
+    held = hold_of(said_in(rolling_out(8, 1, late), "a"), Cause.DRIFTED)
     assert held is not None and "it has gone on since 2023-11-14T22:12:20Z, longer than its maxDuration" in held.message
-    assert begun(a_cluster(8, 1, replace(late, intent=Intent.PROMOTE))) == 8
+    assert begun(rolling_out(8, 1, replace(late, intent=Intent.PROMOTE))) == 8
     assert conditions_of(early, POOL, (), NOW)["Stalled"][:2] == ("False", "Advancing")
     assert conditions_of(late, POOL, (), NOW)["Stalled"][:2] == ("True", "TooLong")
     assert NOW + 1 in looks_again(early.status, early, NOW)

@@ -67,7 +67,7 @@ def a_rollout(status: RolloutStatus | None = None, intent: Intent = Intent.RUN, 
     return Rollout(name="r", created=NOW - 60, pool="a", steps=STEPS, intent=intent, fault=fault, status=status)
 
 
-def a_cluster(old: int, at_target: int = 0, *rules: Rollout) -> Snapshot:
+def rolling_out(old: int, at_target: int = 0, *rules: Rollout) -> Snapshot:
     pairs = [a_pair(f"old{n}", also=(names.DRIFTED,)) for n in range(old)]
     pairs += [a_pair(f"new{n}", claim={"created": NOW - 30}) for n in range(at_target)]
     return with_rules(a_world(pairs, [a_pod(f"old{n}") for n in range(old)], [POOL]), *rules)
@@ -102,15 +102,15 @@ def begun(world: Snapshot) -> int:
     ],
 )
 def test_a_decision_takes_as_many_as_the_step_leaves(rollout: Rollout, at_target: int, begin: int) -> None:
-    assert begun(a_cluster(8, at_target)) == 8
-    assert begun(a_cluster(8, at_target, rollout)) == begin
+    assert begun(rolling_out(8, at_target)) == 8
+    assert begun(rolling_out(8, at_target, rollout)) == begin
 
 
 def test_of_several_the_strictest_holds_and_what_holds_is_named() -> None:
     narrow, wide = a_rollout(), replace(a_rollout(a_status("rest")), name="wide")
-    assert begun(a_cluster(8, 0, narrow, wide)) == 1
+    assert begun(rolling_out(8, 0, narrow, wide)) == 1
 
-    world = a_cluster(8, 1, a_rollout(a_status(state=RolloutState.SOAKING, until=NOW + 600)), wide)
+    world = rolling_out(8, 1, a_rollout(a_status(state=RolloutState.SOAKING, until=NOW + 600)), wide)
     held = hold_of(said_in(world, "a"), Cause.DRIFTED)
     assert held is not None and (held.rule, held.why) == (HeldBy.ROLLOUT, WhyNot.ROLLOUT)
     assert held.message == (
@@ -139,7 +139,7 @@ def test_what_is_leaving_counts_once_with_its_replacement_and_what_is_not_known_
         unlike,  # its condition is not written yet
         a_pair("elsewhere", pool="b").claim,
     )
-    world = replace(a_cluster(0), claims={claim.name: claim for claim in claims})
+    world = replace(rolling_out(0), claims={claim.name: claim for claim in claims})
     nodes = nodes_of(world, POOL)
 
     assert (nodes.old, nodes.at_target, nodes.leaving, nodes.taken, nodes.total) == (2, 3, 1, 4, 6)
@@ -260,7 +260,7 @@ def test_no_beginning_ever_takes_more_than_the_step_in_two_thousand_plays(block:
     complete = 0
     for seed in range(100):
         chosen = random.Random(f"rollout {block} {seed}")
-        world = a_cluster(chosen.randint(1, 12), 0, a_rollout(RolloutStatus()))
+        world = rolling_out(chosen.randint(1, 12), 0, a_rollout(RolloutStatus()))
         play = Play(chosen, scales=chosen.random() < 0.5, world=world)
         acts = (play.plan, play.plan, play.launch, play.launch, play.finish, play.undo, play.scale, play.look)
         for _ in range(80):
