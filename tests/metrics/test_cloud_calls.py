@@ -10,8 +10,8 @@ from dovetail.ports.cloud import ClassNotReady, LaunchRefused, NoCapacity
 from dovetail.ports.failures import Throttled
 from dovetail.telemetry.metrics.karpenters import catalogue as meters
 from dovetail.telemetry.metrics.karpenters.cloud_calls import MeasuredCloud
-from tests.lifecycle.objects import a_claim
 from tests.metrics.test_lifecycle import Meter
+from worlds.disruption import a_claim
 from worlds.fakes import FakeCloud, World
 
 CLAIM: NodeClaim = a_claim()

@@ -11,7 +11,7 @@ from dovetail.telemetry.metrics.exposition import counted, measured
 from dovetail.telemetry.metrics.gauges import Sample
 from dovetail.telemetry.metrics.karpenters import catalogue as meters
 from dovetail.telemetry.metrics.karpenters.cluster_lines import ClusterLines
-from tests.lifecycle.objects import DAEMON, a_joined_claim, a_joined_node, a_pod, a_pool
+from tests.lifecycle.objects import DAEMON, a_joined_claim, a_joined_node, a_new_pool, a_web_pod
 from tests.metrics.shown import shown
 
 
@@ -61,15 +61,15 @@ def test_a_nodes_gauges_show_what_its_pods_request() -> None:
         labels={names.NODE_POOL: "pool"}, allocatable={"cpu": 3 * 10**9}, capacity={"cpu": 4 * 10**9}, created=500.0
     )
     pods = [
-        a_pod("one", node_name=node.name, requests={"cpu": 10**9}),
-        a_pod("agent", node_name=node.name, requests={"cpu": 5 * 10**8}, owners=(DAEMON,)),
+        a_web_pod("one", node_name=node.name, requests={"cpu": 10**9}),
+        a_web_pod("agent", node_name=node.name, requests={"cpu": 5 * 10**8}, owners=(DAEMON,)),
     ]
     snapshot = Snapshot(
         now=1000.0,
         nodes={node.name: node},
         claims={"c": a_joined_claim()},
         pods={pod.uid: pod for pod in pods},
-        pools={"pool": a_pool(limits={"cpu": 8 * 10**9})},
+        pools={"pool": a_new_pool(limits={"cpu": 8 * 10**9})},
     )
 
     found = {(sample.name, dict(sample.labels).get("resource_type", "")): sample for sample in shown(snapshot)}
@@ -90,7 +90,10 @@ def test_a_nodes_gauges_show_what_its_pods_request() -> None:
 def test_a_pods_gauge_says_whose_it_is_and_how_it_stands() -> None:
     """MET-1: the owner by kind and name."""
     node = a_joined_node(labels={names.NODE_POOL: "pool", names.ZONE: "zone-a"})
-    pods = {"a": a_pod("a", node_name=node.name, ready=True), "b": a_pod("b", node_name="", phase="Pending", owners=())}
+    pods = {
+        "a": a_web_pod("a", node_name=node.name, ready=True),
+        "b": a_web_pod("b", node_name="", phase="Pending", owners=()),
+    }
     snapshot = Snapshot(now=1.0, nodes={node.name: node}, claims={"c": a_joined_claim()}, pods=pods)
 
     said_of = {dict(each.labels)["name"]: dict(each.labels) for each in shown(snapshot) if each.name == "pods_state"}
@@ -105,7 +108,7 @@ def test_a_pods_gauge_says_whose_it_is_and_how_it_stands() -> None:
 
 
 def test_every_gauge_has_its_help() -> None:
-    snapshot = Snapshot(now=1.0, nodes={"n": a_joined_node("n")}, pods={"p": a_pod()}, pools={"pool": a_pool()})
+    snapshot = Snapshot(now=1.0, nodes={"n": a_joined_node("n")}, pods={"p": a_web_pod()}, pools={"pool": a_new_pool()})
 
     lines = b"".join(ClusterLines().blocks(snapshot)).decode().splitlines()
 
@@ -118,7 +121,7 @@ def test_every_gauge_has_its_help() -> None:
 def test_resources_that_a_node_has_not_are_left_out_where_they_are_very_many() -> None:
     node = a_joined_node(allocatable={"cpu": 3 * 10**9}, capacity={"cpu": 4 * 10**9})
     asked = {f"example.com/r{i}": 0 for i in range(10_000)}
-    pod = a_pod("many", node_name=node.name, requests={"cpu": 10**9, **asked})
+    pod = a_web_pod("many", node_name=node.name, requests={"cpu": 10**9, **asked})
     snapshot = Snapshot(now=1000.0, nodes={node.name: node}, pods={pod.uid: pod})
 
     found = [dict(sample.labels)["resource_type"] for sample in shown(snapshot) if "pod_requests" in sample.name]

@@ -20,7 +20,8 @@ from dovetail.telemetry.metrics.karpenters.lifecycle import claim_created, order
 from dovetail.telemetry.metrics.summaries import Summaries
 from tests.activities import test_departing, test_draining, test_gated_orders, test_joining, test_launching
 from tests.activities.lives import Killed
-from tests.lifecycle.objects import a_claim, a_joined_claim, a_joined_node, a_node, a_pod, is_now
+from tests.lifecycle.objects import a_joined_claim, a_joined_node, a_web_pod, is_now
+from worlds.disruption import a_claim, a_node
 from worlds.fakes import FakeCloud, FakeNotices, World
 
 Counted = tuple[str, float, dict[str, object]]
@@ -184,7 +185,7 @@ async def test_an_instance_that_took_its_time_shows_how_long(environment: Activi
 async def test_evictions_are_counted_by_their_answer(environment: ActivityEnvironment, meter: Meter) -> None:
     """TRM-26, BEH-30, BEH-31, BEH-33."""
     stage = test_draining.new_stage()
-    pod = a_pod()
+    pod = a_web_pod()
     stage.holds(pod)
     stage.pods.answers[pod.uid] = "blocked"
     stage.world.at(1000.05, stage.pods.answers.clear)
@@ -211,7 +212,7 @@ async def test_a_worker_that_dies_around_an_eviction_counts_and_tells_of_it_once
 ) -> None:
     """DUR-13: the next worker finds a pod that is leaving already."""
     stage = test_draining.new_stage()
-    pod = a_pod()
+    pod = a_web_pod()
     stage.holds(pod)
     stage.pods.lasts = 30.0
     evict, publish = stage.pods.evict, FakeNotices.publish
@@ -255,7 +256,7 @@ async def test_a_drain_that_is_looked_at_again_is_counted_once(environment: Acti
 async def test_a_pod_that_lingers_is_counted_once(environment: ActivityEnvironment, meter: Meter) -> None:
     """TRM-28: however often it is deleted by force."""
     stage = test_draining.new_stage()
-    pod = a_pod()
+    pod = a_web_pod()
     stage.holds(pod)
     stage.pods.lingers = True
     stage.world.at(1030.0, lambda: stage.world.kill(pod))

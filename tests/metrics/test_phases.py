@@ -9,8 +9,9 @@ from dovetail.model.nodes import Condition, NodeClaim
 from dovetail.model.snapshot import Snapshot
 from dovetail.telemetry.metrics.ours import phases
 from dovetail.telemetry.metrics.ours.phases import PhaseTimes, phase_of, phase_samples
-from tests.lifecycle.objects import a_claim, a_pool
+from tests.lifecycle.objects import a_new_pool
 from tests.metrics.test_lifecycle import Meter
+from worlds.disruption import a_claim
 from worlds.fakes import on_duty
 
 
@@ -44,7 +45,7 @@ def test_a_phase_is_what_the_conditions_say(claim: NodeClaim, phase: str, since:
 
 def test_each_phase_is_counted_with_its_oldest() -> None:
     claims = {"a": claim_with(), "b": replace(claim_with(), created=900.0), "c": claim_with(*LIFE)}
-    samples = [*phase_samples(Snapshot(now=1300.0, claims=claims, pools={"pool": a_pool()}))]
+    samples = [*phase_samples(Snapshot(now=1300.0, claims=claims, pools={"pool": a_new_pool()}))]
     found = {(s.name, dict(s.labels)["phase"]): s.value for s in samples if dict(s.labels)["nodepool"] == "pool"}
     assert found["nodeclaims", "launching"] == 2
     assert found["nodeclaims_oldest_in_phase_seconds", "launching"] == 400.0

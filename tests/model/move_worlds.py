@@ -7,7 +7,7 @@ from dovetail.model.objects.workloads import AdmissionGuard, Deployment, RollOut
 from dovetail.model.places.move_changes import GUARD, GUARD_KINDS
 from dovetail.model.pods import Owner, Pod
 from dovetail.model.snapshot import Snapshot
-from tests.lifecycle.objects import a_pod
+from tests.lifecycle.objects import a_web_pod
 
 NOW = 1_700_000_000.0  # 2023-11-14T22:13:20Z
 NODE = "uid-node-1"
@@ -20,7 +20,7 @@ REPLICA_SET = SelectorSource(kind="ReplicaSet", name="ledger-1", namespace="apps
 
 def a_moved_pod(**fields: Any) -> Pod:
     """The pod of the Deployment `ledger`, on node-1."""
-    return replace(a_pod("ledger-1", owners=(OWNER,)), **fields)
+    return replace(a_web_pod("ledger-1", owners=(OWNER,)), **fields)
 
 
 def a_roll_out(**fields: Any) -> RollOut:

@@ -22,7 +22,8 @@ from dovetail.rules.brake.breakers import (
     without_breaker,
     without_probe,
 )
-from tests.placement.builders import NOW, a_pool
+from tests.placement.builders import a_general_pool
+from worlds.disruption import NOW
 
 MINUTE, HOUR = 60.0, 3600.0
 THREE = Brake(enough=3, window=30 * MINUTE, rests=Backoff(first=600.0, longest=6 * HOUR))
@@ -108,7 +109,7 @@ def test_the_strictest_of_several_policies_counts() -> None:
 
 
 def test_what_is_remembered_comes_back_as_it_was_written_and_stays_short() -> None:
-    pool = replace(a_pool(), annotations={names.NODE_POOL_HASH: "1", "team": "a"})
+    pool = replace(a_general_pool(), annotations={names.NODE_POOL_HASH: "1", "team": "a"})
     tried = replace(after([0, 1, 2]), tries=7, probe=Happened(NOW + HOUR, mark("beef")))
     for breaker in (
         after([0]),
@@ -130,7 +131,7 @@ def test_what_is_remembered_comes_back_as_it_was_written_and_stays_short() -> No
 
 
 def test_another_template_begins_anew() -> None:
-    pool = with_breaker(replace(a_pool(), annotations={names.NODE_POOL_HASH: "1"}), after([0, 1, 2]))
+    pool = with_breaker(replace(a_general_pool(), annotations={names.NODE_POOL_HASH: "1"}), after([0, 1, 2]))
     changed = replace(pool, annotations={**pool.annotations, names.NODE_POOL_HASH: "2"})
 
     assert breakers_of(changed) == {}
@@ -138,7 +139,7 @@ def test_another_template_begins_anew() -> None:
 
 
 def test_only_its_own_try_is_taken_back() -> None:
-    tried = with_breaker(a_pool(), replace(after([0, 1, 2]), probe=probe_of("c/disrupt/beef", NOW)))
+    tried = with_breaker(a_general_pool(), replace(after([0, 1, 2]), probe=probe_of("c/disrupt/beef", NOW)))
 
     assert without_probe(tried, "Drifted", "c/disrupt/bad") is tried
     found = breaker_of(without_probe(tried, "Drifted", "c/disrupt/beef"), "Drifted")
@@ -150,7 +151,7 @@ def test_only_its_own_try_is_taken_back() -> None:
     ["", "Drifted", "Drifted@=1", "Drifted@=1:x", "Drifted@=1e9:00000000", "Drift@=1:00000000", ",,", "Drifted@=/5x1"],
 )
 def test_an_annotation_that_somebody_has_spoilt_counts_as_none(text: str) -> None:
-    pool = replace(a_pool(), annotations={names.BREAKER: text})
+    pool = replace(a_general_pool(), annotations={names.BREAKER: text})
 
     assert breakers_of(pool) == {}
     assert stored(pool, after([0])) == after([0])

@@ -13,7 +13,8 @@ from dovetail.model.own.drain_rules import Level
 from dovetail.model.pools import NodePool
 from dovetail.model.values.memory import LARGEST, Memory, mark
 from dovetail.rules.brake.unused_launches import remembered_launches, unused_launch, with_unused_launch
-from tests.placement.builders import NOW, a_pod, a_pool, a_snapshot, placed
+from tests.placement.builders import a_general_pool, a_snapshot, a_waiting_pod, placed
+from worlds.disruption import NOW
 
 
 @dataclass(frozen=True)
@@ -57,7 +58,7 @@ NO_INNER: list[Any] = [{}, [], "x", {"at": 5}, {"at": "2026-01-01T00:00:00Z", "w
 
 
 def with_text(text: str, name: str = MEMORY.name) -> NodePool:
-    return replace(a_pool(), annotations={name: text})
+    return replace(a_general_pool(), annotations={name: text})
 
 
 def entries(*found: object, version: object = 1) -> str:
@@ -66,14 +67,16 @@ def entries(*found: object, version: object = 1) -> str:
 
 @given(st.lists(noted, max_size=5))
 def test_what_is_remembered_comes_back_as_it_was_written(given_: list[Noted]) -> None:
-    pool = MEMORY.write(a_pool(), given_)
+    pool = MEMORY.write(a_general_pool(), given_)
 
     assert MEMORY.read(pool) == tuple(given_)
     assert (MEMORY.name in pool.annotations) is bool(given_)
 
 
 def test_a_person_can_read_it() -> None:
-    pool = MEMORY.write(a_pool(), [Noted("Drifted", 3, 0, Inner(0.0, ("a",)), sure=True, levels=frozenset(Level))])
+    pool = MEMORY.write(
+        a_general_pool(), [Noted("Drifted", 3, 0, Inner(0.0, ("a",)), sure=True, levels=frozenset(Level))]
+    )
 
     assert pool.annotations[MEMORY.name] == (
         '{"v":1,"entries":[{"what":"Drifted","number":3,"at":"1970-01-01T00:00:00Z",'
@@ -120,7 +123,7 @@ def test_a_text_that_is_none_is_ignored(text: str) -> None:
 
 
 def test_what_grows_too_large_forgets_its_oldest() -> None:
-    pool = MEMORY.write(a_pool(), [Noted(f"{number}" * 100) for number in range(1000)])
+    pool = MEMORY.write(a_general_pool(), [Noted(f"{number}" * 100) for number in range(1000)])
 
     found = MEMORY.read(pool)
     assert len(pool.annotations[MEMORY.name]) <= LARGEST
@@ -132,14 +135,14 @@ def test_nobody_finds_another_text_with_the_same_mark() -> None:
 
 
 def test_launches_in_vain_that_0_1_0_remembered_still_count_against_their_pods() -> None:
-    pod = a_pod("web")
+    pod = a_waiting_pod("web")
     crc = before_0_2.marks(pod.uid)[1]
     text = ",".join(f"c{number}@{NOW - 60:.0f}={crc}.0000beef" for number in range(3))
     pool = with_text(text + ",c9@yesterday=,@1=,c9", names.UNUSED_LAUNCHES)
 
     assert [each.claim for each in remembered_launches(pool, NOW)] == ["c0", "c1", "c2"]
     assert placed(a_snapshot([pod], pools=[pool])).new == ()
-    assert placed(a_snapshot([a_pod("other")], pools=[pool])).new != ()
+    assert placed(a_snapshot([a_waiting_pod("other")], pools=[pool])).new != ()
     more = with_unused_launch(pool, unused_launch("c3", NOW, ["u"]), NOW)
     assert more.annotations[names.UNUSED_LAUNCHES].startswith('{"v":1')
     assert [each.claim for each in remembered_launches(more, NOW)] == ["c0", "c1", "c2", "c3"]

@@ -18,7 +18,7 @@ from dovetail.rules.pause.pauses import (
     without,
     without_pauses,
 )
-from tests.lifecycle.objects import a_pool
+from tests.lifecycle.objects import a_new_pool
 
 NOW = 1_700_000_000.0  # 2023-11-14T22:13:20Z
 LATER = "2023-11-14T23:13:20Z"
@@ -30,13 +30,13 @@ def read(**annotations: str) -> Pause | None:
     return pause_in({keys[key]: text for key, text in annotations.items()}, "", NOW)
 
 
-def a_cluster(general: str | None = None, until: str | None = None, **pools: str) -> Snapshot:
+def a_paused_cluster(general: str | None = None, until: str | None = None, **pools: str) -> Snapshot:
     texts = {names.PAUSED: general, names.PAUSED_UNTIL: until}
     annotations = {key: text for key, text in texts.items() if text is not None}
     return Snapshot(
         now=NOW,
         namespaces={"kube-system": Namespace(name="kube-system", annotations=annotations)},
-        pools={name: a_pool(name, annotations={names.PAUSED: text}) for name, text in pools.items()},
+        pools={name: a_new_pool(name, annotations={names.PAUSED: text}) for name, text in pools.items()},
     )
 
 
@@ -92,7 +92,7 @@ def test_it_says_until_when_by_whom_and_why() -> None:
 
 
 def test_a_pool_is_held_by_its_own_pause_or_by_that_for_all() -> None:
-    cluster = a_cluster("expiry", mine="disruption", other="launches")
+    cluster = a_paused_cluster("expiry", mine="disruption", other="launches")
 
     def where(pool: str, activity: Activity) -> str | None:
         found = pause_on(cluster, pool, activity)
@@ -106,8 +106,8 @@ def test_a_pool_is_held_by_its_own_pause_or_by_that_for_all() -> None:
 
 
 def test_the_first_end_is_known() -> None:
-    assert next_end(a_cluster("all", LATER, mine="expiry")) == NOW + 3600.0
-    assert next_end(a_cluster(mine="expiry")) is None
+    assert next_end(a_paused_cluster("all", LATER, mine="expiry")) == NOW + 3600.0
+    assert next_end(a_paused_cluster(mine="expiry")) is None
 
 
 def test_who_pauses_one_thing_more_resumes_nothing() -> None:
