@@ -30,9 +30,9 @@ from dovetail.model.names import PLAN, TERMINATION_FINALIZER
 from dovetail.ports.failures import Retryable
 from dovetail.ports.objects import NewClaim
 from dovetail.wiring.simulated import SimulatedAdapter
-from tests.adapters.simulator.manifests import CLASS
 from worlds.fakes import FakeCatalogues, unlimited
 from worlds.fakes.ports import no_repairs
+from worlds.manifests import EMBEDDED_CLASS
 
 T = TypeVar("T")
 
@@ -152,11 +152,11 @@ class Life:
         claim = await self.adapter.claims.create(
             NewClaim(
                 name=self.name,
-                labels={"dovetail.sh/embeddednodeclass": CLASS.name},
+                labels={"dovetail.sh/embeddednodeclass": EMBEDDED_CLASS.name},
                 annotations={PLAN: f"{self.name}/0"},
                 finalizers=(TERMINATION_FINALIZER,),
                 owner=None,
-                node_class=CLASS,
+                node_class=EMBEDDED_CLASS,
                 requirements=(),
                 requests={"cpu": 10**9},
             )

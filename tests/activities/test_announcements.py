@@ -20,7 +20,7 @@ from dovetail.model.reasons.disruption_reasons import DisruptionReason
 from dovetail.ports.failures import Forbidden
 from dovetail.termination.leaving import EXCLUDE_LABEL, leaving_labels, leaving_taints
 from tests.activities.test_draining import Stage, new_stage
-from tests.lifecycle.objects import a_joined_claim, a_joined_node, a_pod, target_of
+from tests.lifecycle.objects import a_joined_claim, a_joined_node, a_web_pod, target_of
 from worlds.fakes import FakeNodes, World, mark_ports
 from worlds.holds import held
 
@@ -99,7 +99,7 @@ async def test_a_node_that_waits_for_something_serves_load_balancers_until_it_is
 
 async def test_a_node_that_a_mark_passes_by_says_nothing() -> None:
     world = World()
-    world.put(a_joined_claim(), a_joined_node(), a_pod(annotations={names.DO_NOT_DISRUPT: "true"}))
+    world.put(a_joined_claim(), a_joined_node(), a_web_pod(annotations={names.DO_NOT_DISRUPT: "true"}))
 
     assert (await mark(world, FakeNodes(world))).refused != ()
     assert writes(world) == []
@@ -107,7 +107,7 @@ async def test_a_node_that_a_mark_passes_by_says_nothing() -> None:
 
 async def test_a_drain_says_that_it_goes_on_and_then_that_it_is_done_with_a_write_for_each() -> None:
     stage = new_stage()
-    stage.holds(a_pod("web-1"))
+    stage.holds(a_web_pod("web-1"))
     during: list[dict[str, str]] = []
     stage.world.at(1000.5, lambda: during.append(says(stage.world)))
 
@@ -152,7 +152,7 @@ async def test_what_cannot_be_said_holds_up_neither_a_mark_nor_an_undo_nor_a_dra
     monkeypatch.setattr(announcements, "LONGEST", 0.01)
     world, stage = World(), new_stage()
     world.put(a_joined_claim(), a_joined_node())
-    stage.holds(a_pod("web-1"))
+    stage.holds(a_web_pod("web-1"))
 
     assert (await mark(world, unable(world))).marked == ("pool-1",)
     said = Condition(type="MaintenancePlanned", status="True")

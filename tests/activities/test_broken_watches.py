@@ -32,9 +32,9 @@ from dovetail.ports.failures import NotSeenYet
 from tests.activities.test_provisioning import Stage
 from tests.activities.test_provisioning import stage as stage
 from tests.adapters.kubernetes_json.kinds_for_tests import a_thing
-from tests.adapters.simulator.manifests import a_pod
 from tests.lifecycle import objects
 from worlds.fakes import FakeClaims, World, followers
+from worlds.manifests import pod_manifest
 
 KINDS = sorted({kind.name for kind in (*CLUSTER_KINDS, *BUFFER_KINDS, *DEVICE_KINDS, NODE_OVERLAY)})
 
@@ -115,14 +115,14 @@ def test_what_is_broken_is_named() -> None:
 
 def test_pods_with_volumes_are_set_aside_while_a_watch_of_volumes_is_broken_and_their_nodes_rest() -> None:
     def with_volume(**fields: Any) -> Any:
-        pod = objects.a_pod(**fields)
+        pod = objects.a_web_pod(**fields)
         return replace(pod, shape=replace(pod.shape, volumes=(VolumeUse(claim_name="data"),)))
 
     pods = {
         "running": with_volume(name="running", uid="running", node_name="node-1"),
         "ended": replace(with_volume(name="ended", uid="ended", node_name="node-2"), phase="Succeeded"),
         "pending": with_volume(name="pending", uid="pending", node_name=""),
-        "plain": objects.a_pod(name="plain", uid="plain", node_name=""),
+        "plain": objects.a_web_pod(name="plain", uid="plain", node_name=""),
     }
     snapshot = Snapshot(now=1000.0, pods=pods)
 
@@ -150,7 +150,7 @@ async def plan_of(stage: Stage, *broken: str) -> object:
 async def test_pods_are_planned_for_while_what_they_do_not_depend_on_is_broken(stage: Stage) -> None:
     """All at once: everything that no pod here refers to."""
     volume = {"name": "data", "persistentVolumeClaim": {"claimName": "data"}}
-    stage.world.apply(a_pod("stateful", volumes=[volume]))
+    stage.world.apply(pod_manifest("stateful", volumes=[volume]))
 
     plan = await plan_of(stage, "CSINode", "StorageClass", "VolumeAttachment", "Service", "ReplicaSet", "StatefulSet")
 

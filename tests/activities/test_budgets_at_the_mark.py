@@ -20,7 +20,7 @@ from dovetail.model.pools import Budget, DisruptionPolicy
 from dovetail.model.snapshot import Snapshot
 from tests.activities.test_creating_claims import NODE
 from tests.activities.test_gated_orders import OnePool
-from tests.lifecycle.objects import a_joined_claim, a_joined_node, a_pod, a_pool, target_of
+from tests.lifecycle.objects import a_joined_claim, a_joined_node, a_new_pool, a_web_pod, target_of
 from worlds.fakes import FakeClaims, FakeLookups, FakeNodes, World, live_pauses, mark_ports
 
 SILENT = (Condition(type=names.READY, status="Unknown"),)
@@ -43,7 +43,7 @@ def shown(world: World) -> Snapshot:
 
 
 def marking(world: World, budget: str, fleet: Callable[[], Snapshot] | None = None) -> MarkAndUnmarkNodes:
-    pool = replace(a_pool(), disruption=DisruptionPolicy(budgets=(Budget(nodes=budget),)))
+    pool = replace(a_new_pool(), disruption=DisruptionPolicy(budgets=(Budget(nodes=budget),)))
     live = live_pauses(world, pools=OnePool(pool))
     budgets = LiveBudgets(fleet or (lambda: shown(world)), FakeClaims(world), FakeNodes(world), world.now)
     return MarkAndUnmarkNodes(mark_ports(world, pauses=live, budgets=budgets), world.now)
@@ -191,7 +191,7 @@ async def test_a_pod_that_is_protected_since_the_decision_is_passed_only_by_what
     world = a_world()
     asked = {names.REPLACE: "worn out"} if reason == "Requested" else {}
     world.put(replace(world.claims["pool-0"], termination_grace=60.0, annotations=asked))
-    pod = a_pod(node_name="node-0", do_not_disrupt="true")
+    pod = a_web_pod(node_name="node-0", do_not_disrupt="true")
     world.put(pod)
     targets = (replace(target_of(world.claims["pool-0"], world.nodes["node-0"]), pods=(pod.uid,)),)
 

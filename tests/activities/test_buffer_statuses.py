@@ -13,7 +13,7 @@ from dovetail.model.snapshot import Snapshot
 from dovetail.notices.notice import Notice
 from dovetail.ports.failures import Conflict, Failure, Unreachable
 from tests.placement.buffer_worlds import a_buffer, with_buffers
-from tests.placement.builders import a_node, a_pod, a_snapshot, placed
+from tests.placement.builders import a_joined_pair, a_snapshot, a_waiting_pod, placed
 
 
 @dataclass
@@ -105,7 +105,10 @@ async def written(buffers: Buffers, world: Snapshot, notices: Notices | None = N
 
 async def test_the_planner_writes_whether_the_room_stands() -> None:
     """The reason says whether the buffer's room exists or needs new nodes (PLC-214)."""
-    full, none = a_snapshot(nodes=[a_node("n1")], **with_buffers(a_buffer())), a_snapshot(**with_buffers(a_buffer()))
+    full, none = (
+        a_snapshot(nodes=[a_joined_pair("n1")], **with_buffers(a_buffer())),
+        a_snapshot(**with_buffers(a_buffer())),
+    )
     assert [reason for _, reason in await written(Buffers(), full)] == ["FitsExistingCapacity"]
     assert [reason for _, reason in await written(Buffers(), none)] == ["RequiresNewCapacity"]
 
@@ -124,7 +127,7 @@ async def test_a_buffer_that_was_written_meanwhile_is_judged_as_it_stands() -> N
 async def test_a_status_that_cannot_be_written_is_logged_and_delays_no_other(caplog: pytest.LogCaptureFixture) -> None:
     """The next pass writes it."""
     buffers, notices = Buffers(failures=[Unreachable("cluster", "no answer")]), Notices()
-    world = a_snapshot([a_pod("huge", "99")], **with_buffers(a_buffer("one"), a_buffer("two", replicas=1)))
+    world = a_snapshot([a_waiting_pod("huge", "99")], **with_buffers(a_buffer("one"), a_buffer("two", replicas=1)))
 
     with caplog.at_level(logging.WARNING):
         await written(buffers, world, notices)
@@ -137,7 +140,9 @@ async def test_a_status_that_cannot_be_written_is_logged_and_delays_no_other(cap
 async def test_virtual_pods_get_no_notices() -> None:
     """PLC-213: neither where they are expected nor why they find no place."""
     notices = Notices()
-    world = a_snapshot(nodes=[a_node("n1", cpu="1")], **with_buffers(a_buffer("one", replicas=1), a_buffer("two")))
+    world = a_snapshot(
+        nodes=[a_joined_pair("n1", cpu="1")], **with_buffers(a_buffer("one", replicas=1), a_buffer("two"))
+    )
     await written(Buffers(), replace(world, catalogues={}), notices)
     assert [n.kind for n in notices.published] == ["NodePool"]
 
@@ -145,7 +150,7 @@ async def test_virtual_pods_get_no_notices() -> None:
 async def test_with_the_gate_closed_pods_get_their_notices_and_nothing_is_written() -> None:
     """There is no port to write to, although the snapshot has a buffer."""
     notices = Notices()
-    world = a_snapshot([a_pod("huge", "99")], nodes=[a_node("n1")], **with_buffers(a_buffer()))
+    world = a_snapshot([a_waiting_pod("huge", "99")], nodes=[a_joined_pair("n1")], **with_buffers(a_buffer()))
 
     await PlacementPublisher(notices, None, lambda: 7.0).publish(world, placed(world))
 

@@ -33,16 +33,8 @@ from dovetail.model.reasons.disruption_reasons import DisruptionReason
 from dovetail.ports.cloud import Instance
 from dovetail.ports.failures import Refused, Unreachable
 from tests.activities.test_upkeep import ReadyClass, seen
-from tests.lifecycle.objects import (
-    a_claim,
-    a_joined_claim,
-    a_joined_node,
-    a_node,
-    a_pod,
-    a_pool,
-    a_quiet_pool,
-    target_of,
-)
+from tests.lifecycle.objects import a_joined_claim, a_joined_node, a_new_pool, a_quiet_pool, a_web_pod, target_of
+from worlds.disruption import a_claim, a_node
 from worlds.fakes import (
     FakeCatalogues,
     FakeClaims,
@@ -174,7 +166,7 @@ def life() -> Life:
 
 def standing(life: Life, *pods: str) -> None:
     """A node that has joined, with these pods."""
-    life.world.put(a_joined_claim(), a_joined_node(), *[a_pod(name) for name in pods])
+    life.world.put(a_joined_claim(), a_joined_node(), *[a_web_pod(name) for name in pods])
     life.world.instances["aws:///zone/i-1"] = Instance(
         provider_id="aws:///zone/i-1", claim_uid=REF.uid, labels={}, annotations={}, capacity={}, allocatable={}
     )
@@ -193,14 +185,14 @@ async def test_where_no_quiet_is_asked_for_the_write_that_says_initialised_says_
     """DIS-167: upkeep has nothing left to write, though the pods that the node was made for have come."""
     world = life.world
     world.put(a_claim())
-    world.pools["pool"] = a_pool()
-    world.at(world.clock + 6.0, lambda: world.put(a_pod()))
+    world.pools["pool"] = a_new_pool()
+    world.at(world.clock + 6.0, lambda: world.put(a_web_pod()))
 
     await life.launch()
     upkeep = ClaimUpkeep(
         life.claims, ReadyClass(), world.now, reservation_labels=frozenset(), well_known=names.WELL_KNOWN_LABELS
     )
-    look = await upkeep.look(replace(seen(world, a_pool()), pods=dict(world.pods)))
+    look = await upkeep.look(replace(seen(world, a_new_pool()), pods=dict(world.pods)))
 
     assert world.claims["pool-1"].is_true(names.CONSOLIDATABLE)
     assert life.calls["claims patch_status"] == 3

@@ -17,7 +17,8 @@ from dovetail.model.nodes import Condition, NodeClaim
 from dovetail.model.scheduling.taints import Taint
 from tests.activities.test_departing import an_instance
 from tests.activities.test_gated_orders import seen
-from tests.lifecycle.objects import a_claim, a_joined_claim, a_joined_node
+from tests.lifecycle.objects import a_joined_claim, a_joined_node
+from worlds.disruption import a_claim
 from worlds.fakes import FakeClaims, FakeCloud, FakeNodes, World, mark_ports
 from worlds.fakes.descriptions import running_as
 

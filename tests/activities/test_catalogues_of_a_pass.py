@@ -6,7 +6,7 @@ from dovetail.model.objects.watched_kinds import PLACEMENT
 from dovetail.model.pools import Catalogue, NodePool
 from dovetail.ports.failures import Unreachable
 from tests.activities.test_ordering import FakeClasses, FakeView
-from tests.lifecycle.objects import a_pool
+from tests.lifecycle.objects import a_new_pool
 from tests.placement.builders import TYPES
 from worlds.fakes import World
 
@@ -28,8 +28,8 @@ class Listing(FakeClasses):
 
 async def test_each_pool_is_listed_once_and_one_that_cannot_be_listed_is_left_out() -> None:
     """PLC-14: the pools of another provider are not asked for."""
-    pools = {name: a_pool(name) for name in ("broken", "first", "second")}
-    foreign = a_pool("foreign", template={"node_class": OTHER})
+    pools = {name: a_new_pool(name) for name in ("broken", "first", "second")}
+    foreign = a_new_pool("foreign", template={"node_class": OTHER})
     catalogues = Listing()
     view = FakeView(World(), {**pools, "foreign": foreign})
 

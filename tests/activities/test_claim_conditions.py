@@ -9,7 +9,7 @@ from dovetail.model.pools import NodePool
 from dovetail.model.snapshot import Snapshot
 from dovetail.ports.failures import Unreachable
 from tests.activities.test_upkeep import ReadyClass, seen
-from tests.lifecycle.objects import a_joined_claim, a_joined_node, a_pod, a_pool, a_quiet_pool, is_now
+from tests.lifecycle.objects import a_joined_claim, a_joined_node, a_new_pool, a_quiet_pool, a_web_pod, is_now
 from worlds.fakes import FakeClaims, World
 
 
@@ -32,7 +32,7 @@ def drifted(world: World) -> Condition | None:
 
 
 def pictured(world: World, *pools: NodePool) -> Snapshot:
-    return replace(seen(world, *(pools or (a_pool(),))), pods=dict(world.pods))
+    return replace(seen(world, *(pools or (a_new_pool(),))), pods=dict(world.pods))
 
 
 async def look(task: ClaimUpkeep, world: World, *pools: NodePool) -> int:
@@ -110,7 +110,7 @@ async def test_a_claim_is_stamped_at_most_every_ten_seconds() -> None:
 
     for number, seconds in enumerate((20.0, 9.0, 1.0)):
         world.clock += seconds
-        world.put(a_pod(f"web-{number}"))
+        world.put(a_web_pod(f"web-{number}"))
         await look(task, world, a_quiet_pool())
         stamps.append(world.claims["pool-1"].last_pod_event)
 

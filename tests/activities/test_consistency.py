@@ -10,10 +10,11 @@ from dovetail.model.nodes import NodeClaim, NodeClassRef
 from dovetail.model.snapshot import Snapshot
 from dovetail.wiring.simulated import SimulatedAdapter
 from testbed.simulated_world import SimulatedWorld
-from tests.lifecycle.objects import NODE_CLASS, a_joined_claim, a_joined_node, is_now
+from tests.lifecycle.objects import a_joined_claim, a_joined_node, is_now
+from worlds.disruption import EC2_CLASS
 from worlds.fakes import FakeClaims, FakeNotices, World
 
-SUPPORTED = frozenset({(NODE_CLASS.group, NODE_CLASS.kind)})
+SUPPORTED = frozenset({(EC2_CLASS.group, EC2_CLASS.kind)})
 
 
 def a_settled_world(memory: int) -> World:

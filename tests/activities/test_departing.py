@@ -23,7 +23,8 @@ from dovetail.ports.cloud import Instance
 from dovetail.ports.failures import NotReadable, Postponed, Refused, Unreachable
 from dovetail.termination import timing
 from dovetail.termination.leaving import EXCLUDE_LABEL, LEAVING_TAINT
-from tests.lifecycle.objects import a_claim, a_joined_claim, a_joined_node, a_node, a_pod, is_now
+from tests.lifecycle.objects import a_joined_claim, a_joined_node, a_web_pod, is_now
+from worlds.disruption import a_claim, a_node
 from worlds.fakes import FakeCloud, World, deleting, departure_ports
 
 REF = ClaimRef(name="pool-1", uid="uid-pool-1", pool="pool")
@@ -141,7 +142,7 @@ async def test_draining_is_written_once_with_upstreams_words(stage: Stage) -> No
     assert stage.world.claims["pool-1"].condition(names.DRAINED) == drained
 
 
-@pytest.mark.parametrize(("pods", "says"), [((), None), ((a_pod(),), "Unknown")])
+@pytest.mark.parametrize(("pods", "says"), [((), None), ((a_web_pod(),), "Unknown")])
 async def test_an_empty_node_of_a_disruption_is_not_said_to_be_draining(
     stage: Stage, pods: tuple[Pod, ...], says: str | None
 ) -> None:
@@ -615,7 +616,7 @@ async def test_an_instance_whose_pods_are_still_to_leave_does_not_end_whoever_sa
     """DUR-32."""
     world = stage.world
     world.put(a_leaving_claim(**claim), a_joined_node(created=DELETED - 60.0))
-    world.put(a_pod("held", node_name="node-1", **{"created": DELETED - 30.0, **pod}))
+    world.put(a_web_pod("held", node_name="node-1", **{"created": DELETED - 30.0, **pod}))
     world.clock = DELETED + 10.0
     departure = replace(await stage.begin(), instance_gone=True, nodes=(), node_uids=())
     if gone:
@@ -633,7 +634,7 @@ async def test_an_instance_whose_pods_are_still_to_leave_does_not_end_whoever_sa
 async def test_a_pod_that_only_the_cache_shows_holds_no_instance(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
     stage.world.put(a_leaving_claim(), a_joined_node(created=DELETED - 60.0))
     departure = await stage.begin()
-    gone = a_pod("gone", node_name="node-1", created=DELETED - 30.0)
+    gone = a_web_pod("gone", node_name="node-1", created=DELETED - 30.0)
     monkeypatch.setattr(stage.departing.known.lookups, "pods_on", lambda node: (gone,))
 
     assert (await stage.terminating.terminate_instance(departure)).released

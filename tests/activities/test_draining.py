@@ -24,7 +24,7 @@ from dovetail.ports.cloud import Instance
 from dovetail.ports.failures import NotReadable, Unreachable
 from dovetail.ports.objects import Eviction
 from tests.activities.test_departing import an_instance
-from tests.lifecycle.objects import DAEMON, EVERYTHING, a_joined_claim, a_joined_node, a_pod, is_now
+from tests.lifecycle.objects import DAEMON, EVERYTHING, a_joined_claim, a_joined_node, a_web_pod, is_now
 from worlds.fakes import (
     FakeCloud,
     FakeLookups,
@@ -138,7 +138,12 @@ async def test_a_node_without_a_claim_waits_for_nothing(stage: Stage) -> None:
 
 async def test_pods_are_evicted_by_tiers(stage: Stage) -> None:
     """TRM-15, TRM-25, BEH-13, DUR-30: the next tier is asked when the one before has gone."""
-    stage.holds(a_pod("agent", owners=(DAEMON,)), a_pod("web-2"), a_pod("web-1"), a_pod("dns", priority=2 * 10**9))
+    stage.holds(
+        a_web_pod("agent", owners=(DAEMON,)),
+        a_web_pod("web-2"),
+        a_web_pod("web-1"),
+        a_web_pod("dns", priority=2 * 10**9),
+    )
 
     await stage.run()
 
@@ -148,7 +153,7 @@ async def test_pods_are_evicted_by_tiers(stage: Stage) -> None:
 
 async def test_a_pod_that_the_cache_has_not_shown_yet_is_not_forgotten(stage: Stage) -> None:
     """The live look before "drained"."""
-    stage.holds(a_pod("late"))
+    stage.holds(a_web_pod("late"))
     stage.world.hidden.add("late")
 
     await stage.run()
@@ -158,7 +163,7 @@ async def test_a_pod_that_the_cache_has_not_shown_yet_is_not_forgotten(stage: St
 
 async def test_a_pod_that_appears_during_the_drain_is_evicted_too(stage: Stage) -> None:
     """TRM-18."""
-    stage.world.at(1003.0, lambda: stage.holds(a_pod("late")))
+    stage.world.at(1003.0, lambda: stage.holds(a_web_pod("late")))
 
     await stage.run()
 
@@ -168,8 +173,8 @@ async def test_a_pod_that_appears_during_the_drain_is_evicted_too(stage: Stage) 
 async def test_pods_that_are_made_anew_on_the_node_hold_it_no_longer_than_its_deadline(stage: Stage) -> None:
     """TRM-13. Every other pod has its whole time until then."""
     stage.drain.pods = stage.drain.evictor.pods = PodsMadeAnew(stage.world, until=START + 200.0)
-    stage.holds(a_pod("other"), a_pod("web"))
-    stage.world.at(START + 20.0, lambda: stage.world.put(a_pod("late", created=START + 20.0)))
+    stage.holds(a_web_pod("other"), a_web_pod("web"))
+    stage.world.at(START + 20.0, lambda: stage.world.put(a_web_pod("late", created=START + 20.0)))
 
     assert await stage.run(deadline=START + 60.0) == DrainOutcome(message="drained")
 
@@ -179,7 +184,7 @@ async def test_pods_that_are_made_anew_on_the_node_hold_it_no_longer_than_its_de
 
 async def test_a_blocked_pod_is_asked_again_with_growing_pauses_and_named(stage: Stage) -> None:
     """TRM-26, BEH-12, BEH-31: 100 ms doubling to 10 s; a notice on the node says why."""
-    stage.holds(a_pod())
+    stage.holds(a_web_pod())
     stage.pods.answers["uid-web-1"] = "blocked"
     stage.world.at(1060.0, lambda: stage.pods.answers.clear())
 
@@ -205,7 +210,7 @@ async def test_a_pod_is_asked_for_at_once_when_its_pdb_lets_it_go(
     stage: Stage, then: list[PodDisruptionBudget]
 ) -> None:
     """Not only after the pause, which is ten seconds by then."""
-    stage.holds(a_pod())
+    stage.holds(a_web_pod())
     stage.pods.answers["uid-web-1"] = "blocked"
     stage.world.budgets = [BUDGET]
 
@@ -232,7 +237,7 @@ async def test_a_pod_is_asked_for_at_once_when_its_pdb_lets_it_go(
 async def test_a_pdb_that_still_holds_the_pod_or_concerns_others_costs_no_request(
     stage: Stage, then: PodDisruptionBudget
 ) -> None:
-    stage.holds(a_pod())
+    stage.holds(a_web_pod())
     stage.pods.answers["uid-web-1"] = "blocked"
     stage.world.budgets = [BUDGET]
     for second in range(1, 60):
@@ -247,7 +252,7 @@ async def test_a_pdb_that_still_holds_the_pod_or_concerns_others_costs_no_reques
 
 async def test_several_pdbs_are_distinguished_from_one_that_blocks(stage: Stage) -> None:
     """TRM-26, BEH-31."""
-    stage.holds(a_pod())
+    stage.holds(a_web_pod())
     stage.pods.answers["uid-web-1"] = "unsupported"
     stage.world.at(1020.0, lambda: stage.pods.answers.clear())
 
@@ -259,7 +264,7 @@ async def test_several_pdbs_are_distinguished_from_one_that_blocks(stage: Stage)
 @pytest.mark.parametrize("answer", ["gone", "replaced"])
 async def test_a_pod_that_is_gone_or_replaced_is_no_failure_and_no_event(stage: Stage, answer: str) -> None:
     """TRM-26, BEH-29."""
-    pod = a_pod()
+    pod = a_web_pod()
     stage.holds(pod)
     stage.pods.answers[pod.uid] = answer  # type: ignore[assignment]
     stage.world.at(1001.5, lambda: stage.world.kill(pod))
@@ -270,7 +275,7 @@ async def test_a_pod_that_is_gone_or_replaced_is_no_failure_and_no_event(stage: 
 
 
 async def test_a_request_that_fails_is_tried_again(stage: Stage) -> None:
-    stage.holds(a_pod())
+    stage.holds(a_web_pod())
     stage.pods.fails["uid-web-1"] = Unreachable("Pod/web-1", "no answer")
     stage.world.at(1003.0, lambda: stage.pods.fails.clear())
 
@@ -279,7 +284,7 @@ async def test_a_request_that_fails_is_tried_again(stage: Stage) -> None:
 
 async def test_a_protected_pod_holds_the_node_until_its_annotation_goes(stage: Stage) -> None:
     """TRM-24, BEH-120."""
-    pod = a_pod(do_not_disrupt="true")
+    pod = a_web_pod(do_not_disrupt="true")
     stage.holds(pod)
     stage.world.at(2000.0, lambda: stage.holds(replace(pod, do_not_disrupt=None)))
 
@@ -290,7 +295,7 @@ async def test_a_protected_pod_holds_the_node_until_its_annotation_goes(stage: S
 
 async def test_a_pod_outside_its_own_window_holds_the_node_until_it_opens(stage: Stage) -> None:
     """At 1200 it is twenty minutes past midnight."""
-    stage.holds(a_pod(disruption_window="Thu 00:20-01:00"))
+    stage.holds(a_web_pod(disruption_window="Thu 00:20-01:00"))
 
     await stage.run()
 
@@ -299,7 +304,7 @@ async def test_a_pod_outside_its_own_window_holds_the_node_until_it_opens(stage:
 
 async def test_a_bad_annotation_is_reported_and_holds_nothing(stage: Stage) -> None:
     """TRM-24, EVT-9, BEH-118."""
-    stage.holds(a_pod(do_not_disrupt="1d"))
+    stage.holds(a_web_pod(do_not_disrupt="1d"))
 
     await stage.run()
 
@@ -309,7 +314,7 @@ async def test_a_bad_annotation_is_reported_and_holds_nothing(stage: Stage) -> N
 
 async def test_a_blocked_pod_is_forced_when_its_grace_no_longer_fits(stage: Stage) -> None:
     """TRM-14, TRM-27, BEH-34, EVT-2: a grace of 30 s before a deadline at 1300."""
-    stage.holds(a_pod(do_not_disrupt="true", grace_seconds=30))
+    stage.holds(a_web_pod(do_not_disrupt="true", grace_seconds=30))
 
     await stage.run(deadline=1300.0)
 
@@ -322,7 +327,7 @@ async def test_a_blocked_pod_is_forced_when_its_grace_no_longer_fits(stage: Stag
 
 async def test_a_pod_that_lingers_is_forced_again_after_growing_pauses(stage: Stage) -> None:
     """TRM-28: past the deadline each new deletion would end after it, so force is due again and again."""
-    pod = a_pod()
+    pod = a_web_pod()
     stage.holds(pod)
     stage.pods.lingers = True
     stage.world.at(1060.0, lambda: stage.world.kill(pod))
@@ -345,7 +350,7 @@ async def test_no_grace_period_takes_a_node_past_its_pdb_that_a_person_asks_for(
     conditions = (*stage.world.claims["pool-1"].conditions, mark)
     claim = a_joined_claim(annotations={names.OWNER: "o"}, termination_grace=60.0, conditions=conditions)
     stage.world.put(claim, a_joined_node())
-    pods = [a_pod(f"web-{n}") for n in range(4)]
+    pods = [a_web_pod(f"web-{n}") for n in range(4)]
     stage.holds(*pods)
     for number, pod in enumerate(pods[1:], 1):
         stage.pods.answers[pod.uid] = "blocked"
@@ -367,7 +372,7 @@ class SlowWatch(FakePods):
 
 async def test_an_eviction_that_the_watch_is_slow_to_show_is_told_once_and_asked_for_seldom(stage: Stage) -> None:
     """TRM-26: asking again does no harm, since the pod leaves; but it is one pod that was drained, not twenty."""
-    pod = a_pod()
+    pod = a_web_pod()
     stage.holds(pod)
     stage.drain.evictor.pods = SlowWatch(stage.world)
     stage.world.at(1015.0, lambda: stage.world.kill(pod))
@@ -380,7 +385,7 @@ async def test_an_eviction_that_the_watch_is_slow_to_show_is_told_once_and_asked
 
 async def test_a_pod_that_was_to_be_left_alone_is_forced_as_soon_as_its_grace_no_longer_fits(stage: Stage) -> None:
     """TRM-14: the pause between two evictions, which grows to ten seconds, takes nothing from a pod's own grace."""
-    stage.holds(a_pod(grace_seconds=30))
+    stage.holds(a_web_pod(grace_seconds=30))
     stage.pods.answers["uid-web-1"] = "blocked"
 
     await stage.run(deadline=1098.0)
@@ -392,7 +397,7 @@ async def test_a_pod_that_was_to_be_left_alone_is_forced_as_soon_as_its_grace_no
 @pytest.mark.parametrize(("first", "then"), [(5000.0, 1020.0), (1020.0, 5000.0)])
 async def test_an_earlier_deadline_counts_and_a_later_one_does_not(stage: Stage, first: float, then: float) -> None:
     """DUR-30, EVT-5, GCR-15: a repair writes a deadline on a claim that is leaving already."""
-    stage.holds(a_pod(do_not_disrupt="true", grace_seconds=10))
+    stage.holds(a_web_pod(do_not_disrupt="true", grace_seconds=10))
 
     def write() -> None:
         claim = stage.world.claims["pool-1"]
@@ -418,7 +423,7 @@ async def test_a_deadline_that_cannot_be_read_is_reported_and_stops_nothing(stag
 
 async def test_an_instance_that_goes_during_the_drain_ends_it(stage: Stage) -> None:
     """TRM-5, BEH-16: the node is silent and the cloud knows of no instance."""
-    stage.holds(a_pod(do_not_disrupt="true"))
+    stage.holds(a_web_pod(do_not_disrupt="true"))
     silent = replace(stage.world.nodes["node-1"], conditions=(Condition(type=names.READY, status="Unknown"),))
     stage.world.at(1030.0, lambda: stage.world.put(silent))
     stage.world.at(1060.0, lambda: stage.world.instances.clear())
@@ -440,7 +445,7 @@ async def test_the_cloud_is_asked_every_ten_seconds_while_no_kubelet_answers(
         raise Unreachable("ec2", "the call never arrived")
 
     monkeypatch.setattr(stage.cloud, "find", find)
-    pod, node = a_pod(do_not_disrupt="true"), stage.world.nodes["node-1"]
+    pod, node = a_web_pod(do_not_disrupt="true"), stage.world.nodes["node-1"]
     stage.holds(pod)
     silent = replace(node, conditions=(Condition(type=names.READY, status="Unknown"),))
     stage.world.at(1030.0, lambda: stage.world.put(silent))
@@ -456,7 +461,7 @@ async def test_the_cloud_is_asked_every_ten_seconds_while_no_kubelet_answers(
 
 async def test_a_node_that_is_gone_holds_nothing(stage: Stage) -> None:
     """Its finalizer was taken off by hand."""
-    stage.holds(a_pod(do_not_disrupt="true"))
+    stage.holds(a_web_pod(do_not_disrupt="true"))
     stage.world.at(1030.0, lambda: stage.world.nodes.clear())
 
     assert (await stage.run()).message == "the node is gone"
@@ -493,7 +498,7 @@ async def test_an_eviction_under_way_is_finished_when_the_worker_stops(stage: St
         return Eviction(outcome="evicted", code=201)
 
     stage.pods.evict = slow  # type: ignore[method-assign]
-    stage.holds(a_pod())
+    stage.holds(a_web_pod())
     drain = asyncio.create_task(stage.run())
     await began.wait()
 
@@ -662,7 +667,7 @@ async def test_a_volume_that_a_claim_names_which_it_is_not_bound_to_is_waited_fo
 def with_a_pod_that_stays(stage: Stage, namespace: str, bound_to: dict[str, str] | None) -> None:
     """Its claim names the volume that is attached, as the API server takes it from anybody."""
     used = (VolumeUse(claim_name="data"),)
-    stage.holds(a_pod("agent", namespace=namespace, tolerations=(EVERYTHING,), volumes=used))
+    stage.holds(a_web_pod("agent", namespace=namespace, tolerations=(EVERYTHING,), volumes=used))
     said = {"pv.kubernetes.io/bind-completed": "yes"}
     metadata = {"name": "data", "namespace": namespace, "uid": f"uid-of-{namespace}", "annotations": said}
     claim = parse_volume_claim({"metadata": metadata, "spec": {"volumeName": "pv-1"}})
@@ -682,12 +687,12 @@ async def test_a_node_that_is_gone_holds_no_volumes(stage: Stage) -> None:
 
 async def test_the_pods_of_another_node_of_the_same_name_stay(stage: Stage) -> None:
     """Its finalizer was taken off by hand in mid-drain, and a new instance has been given the same address."""
-    stage.holds(a_pod("old"))
+    stage.holds(a_web_pod("old"))
     stage.pods.answers["uid-old"] = "blocked"
 
     def replaced() -> None:
-        stage.world.kill(a_pod("old"))
-        stage.world.put(a_joined_node(uid="uid-of-another"), a_pod("new"))
+        stage.world.kill(a_web_pod("old"))
+        stage.world.put(a_joined_node(uid="uid-of-another"), a_web_pod("new"))
 
     stage.world.at(START + 8.0, replaced)
 
@@ -709,7 +714,7 @@ async def test_no_volume_of_another_node_of_the_same_name_is_waited_for(stage: S
 async def test_the_pods_of_another_node_that_the_cache_does_not_know_yet_stay(stage: Stage) -> None:
     known, other = a_joined_node(deleting_since=START), a_joined_node(uid="uid-of-another")
     stage.world.put(other)
-    stage.holds(a_pod("new"))
+    stage.holds(a_web_pod("new"))
     stage.world.hidden.add("new")
     stage.drain.lookups.node = lambda name: known  # type: ignore[method-assign]  # the cache lags
 
@@ -737,7 +742,7 @@ def paused(stage: Stage, until: float) -> Stage:
 
 async def test_no_further_pod_is_asked_to_leave_while_drains_are_paused(stage: Stage) -> None:
     """What was asked before goes on to leave; at the end of the pause the rest follows."""
-    stage.holds(a_pod("one"))
+    stage.holds(a_web_pod("one"))
     moments: list[float] = []
     evict = stage.pods.evict
 
@@ -756,7 +761,7 @@ async def test_no_further_pod_is_asked_to_leave_while_drains_are_paused(stage: S
 
 async def test_no_pod_of_a_node_that_is_not_ready_is_asked_to_leave_while_drains_are_paused(stage: Stage) -> None:
     """A disruption began the drain; that its node has become silent meanwhile ends no pause."""
-    stage.holds(a_pod("one"))
+    stage.holds(a_web_pod("one"))
     node = stage.world.nodes["node-1"]
     silent = [replace(each, status="Unknown") if each.type == names.READY else each for each in node.conditions]
     stage.world.put(replace(node, conditions=tuple(silent)))
@@ -770,7 +775,7 @@ async def test_no_pod_of_a_node_that_is_not_ready_is_asked_to_leave_while_drains
 @pytest.mark.parametrize("fields", [{"reason": FORCEFUL}, {"reason": "Drifted"}])
 async def test_a_pause_holds_up_no_drain_that_nobody_chose(stage: Stage, fields: dict[str, str]) -> None:
     """A person deleted it, or the cloud takes the instance: that does not wait."""
-    stage.holds(a_pod("one"))
+    stage.holds(a_web_pod("one"))
     if fields["reason"] != FORCEFUL:
         claim = stage.world.claims["pool-1"]
         stage.world.put(replace(claim, annotations={names.INTERRUPTED: "1970-01-01T00:16:40Z"}))
@@ -781,7 +786,7 @@ async def test_a_pause_holds_up_no_drain_that_nobody_chose(stage: Stage, fields:
 
 
 async def test_a_deadline_stands_whatever_is_paused(stage: Stage) -> None:
-    stage.holds(a_pod("one", grace_seconds=10))
+    stage.holds(a_web_pod("one", grace_seconds=10))
 
     outcome = await paused(stage, START + 10_000.0).run(deadline=START + 60.0)
 

@@ -11,7 +11,8 @@ from dovetail.model.nodes import Condition
 from dovetail.model.snapshot import Snapshot
 from dovetail.ports.cloud import Instance
 from tests.activities.test_departing import an_instance
-from tests.lifecycle.objects import NODE_CLASS, a_joined_claim, a_joined_node
+from tests.lifecycle.objects import a_joined_claim, a_joined_node
+from worlds.disruption import EC2_CLASS
 from worlds.fakes import FakeCloud, FakeNotices, World
 
 SILENT = (Condition(type=names.READY, status="Unknown"),)
@@ -26,7 +27,7 @@ async def orders_of(world: World, looks: int = 1) -> list[Order]:
             now=world.clock,
             claims=dict(world.claims),
             nodes=dict(world.nodes),
-            supported_node_classes=frozenset({(NODE_CLASS.group, NODE_CLASS.kind)}),
+            supported_node_classes=frozenset({(EC2_CLASS.group, EC2_CLASS.kind)}),
         )
         look = await collecting.look(snapshot)
         orders = list(look.due)

@@ -27,7 +27,7 @@ from tests.activities.test_holds import (
     new_stage,
 )
 from tests.activities.test_moving import Controller
-from tests.lifecycle.objects import a_pod, is_now
+from tests.lifecycle.objects import a_web_pod, is_now
 from tests.model.move_worlds import a_moved_pod, a_roll_out
 from worlds.fakes import FakeNotices, FakePods
 from worlds.holds import forced_by, held
@@ -183,7 +183,7 @@ async def test_a_hook_of_the_first_eviction_that_is_forced_takes_none_of_the_ins
     """TRM-49, TRM-50. The mesh is forced because it holds the node; the backup is waited for, as long as that was at
     least, unless hooks are named."""
     stage = a_stage(rules)
-    stage.world.put(a_pod())
+    stage.world.put(a_web_pod())
     stage.write({PRE_DRAIN: "mesh-team", PRE_TERMINATE: "backup-team"})
     stage.world.at(START + 400.0, lambda: stage.write({names.DECISION: decision or None}))
     stage.world.at(BACK, lambda: stage.write({PRE_TERMINATE: None}) if stage.world.claims else None)
@@ -214,7 +214,7 @@ async def test_a_hook_that_comes_after_the_force_keeps_the_pods() -> None:
     """TRM-47, TRM-49. One pod has a grace of ten minutes, and a critical one leaves after it."""
     stage = a_stage(forcing(PDB))
     a_pdb(stage)
-    stage.world.put(a_pod(priority=SYSTEM_PRIORITY), a_pod("db-0", grace_seconds=600))
+    stage.world.put(a_web_pod(priority=SYSTEM_PRIORITY), a_web_pod("db-0", grace_seconds=600))
     stage.pods.answers["uid-db-0"] = "blocked"
     hooked = START + FORCED + 300.0
     stage.world.at(hooked, lambda: stage.write({PRE_DRAIN: "mesh-team"}))
@@ -233,8 +233,8 @@ async def test_a_pod_with_a_long_grace_postpones_no_other(grace: int) -> None:
     for so long."""
     stage = a_stage(ASKS, shortest=10.0)
     a_pdb(stage)
-    slow, asked = a_pod("slow", grace_seconds=grace), START + 400.0
-    stage.world.put(slow, a_pod("driver", priority=SYSTEM_PRIORITY))
+    slow, asked = a_web_pod("slow", grace_seconds=grace), START + 400.0
+    stage.world.put(slow, a_web_pod("driver", priority=SYSTEM_PRIORITY))
     stage.pods.answers |= {"uid-slow": "blocked", "uid-driver": "blocked"}
     stage.world.attachments["a"] = attached()
     stage.world.at(asked, lambda: stage.write({names.DECISION: "force VolumesAttached"}))
@@ -251,7 +251,7 @@ async def test_a_pod_with_a_long_grace_postpones_no_other(grace: int) -> None:
 async def test_a_pod_has_its_own_grace_whatever_the_last_look_knew() -> None:
     """TRM-50. The PDB has just let it go, the watch has not shown that yet, and somebody forces the drain."""
     stage = a_stage(ASKS, shortest=1.0)
-    stage.world.put(a_pod("db-0", grace_seconds=900))
+    stage.world.put(a_web_pod("db-0", grace_seconds=900))
     stage.pods.answers["uid-db-0"] = "blocked"
     stage.world.at(START + 600.0, lambda: stage.pods.answers.update({"uid-db-0": "gone"}))
     stage.world.at(START + 611.0, lambda: stage.write({names.DECISION: "force"}))
@@ -285,7 +285,7 @@ async def test_a_pod_that_is_being_moved_has_its_own_grace() -> None:
 async def test_a_worker_that_was_away_takes_no_second_of_a_pods_grace() -> None:
     """TRM-49. It comes back an hour after the pods should have left: nobody has asked them yet."""
     stage = a_stage(forcing(PDB))
-    stage.world.put(a_pod("db-0", grace_seconds=600))
+    stage.world.put(a_web_pod("db-0", grace_seconds=600))
     stage.pods.answers["uid-db-0"] = "blocked"
     stage.write(held(START + 1.0, PDB, Level.FORCE, forced=forced_by(START + 60.0, PDB)))
     stage.world.clock = START + FORCED
@@ -298,7 +298,7 @@ async def test_a_worker_that_was_away_takes_no_second_of_a_pods_grace() -> None:
 async def test_a_pod_that_ends_already_is_left_to_its_grace() -> None:
     """TRM-49."""
     stage = a_stage(forcing())
-    ending = a_pod("db-0", grace_seconds=7200, deleting_since=START + 7200.0)
+    ending = a_web_pod("db-0", grace_seconds=7200, deleting_since=START + 7200.0)
     stage.world.put(ending)
     stage.world.at(START + 7200.0, lambda: stage.world.kill(ending))
 
@@ -320,7 +320,7 @@ class LiveAlone(FakePods):
 
 @pytest.mark.parametrize("rules", [(forcing(PDB),), (ASKS,)])
 @pytest.mark.parametrize(
-    "live", [NotReadable("Pod/apps/odd", "spec.tolerations: not a list"), (a_pod(do_not_disrupt="true"),)]
+    "live", [NotReadable("Pod/apps/odd", "spec.tolerations: not a list"), (a_web_pod(do_not_disrupt="true"),)]
 )
 async def test_a_drain_is_not_forced_where_a_pod_cannot_be_read_or_asks_to_stay(
     rules: tuple[DrainRules, ...], live: tuple[Pod, ...] | Failure
@@ -365,7 +365,7 @@ async def test_no_pod_of_a_forced_drain_leaves_while_drains_are_paused() -> None
     """TRM-49. One was asked to leave before the pause; the other leaves after it, with its whole grace."""
     stage = a_stage(forcing(PDB))
     a_pdb(stage)
-    stage.world.put(a_pod(priority=SYSTEM_PRIORITY), a_pod("db-0", grace_seconds=600))
+    stage.world.put(a_web_pod(priority=SYSTEM_PRIORITY), a_web_pod("db-0", grace_seconds=600))
     stage.pods.answers["uid-db-0"] = "blocked"
     pauses: Any = PausedBetween(stage, START + FORCED + 60.0, BACK)
     stage.pauses = pauses
@@ -405,7 +405,7 @@ async def test_no_pod_of_a_node_that_a_person_has_deleted_leaves_by_force_while_
     """TRM-49. It was forced before the pause, by when its pod with the longest grace has ended."""
     stage = a_stage(forcing(PDB))
     a_pdb(stage)
-    stage.world.put(a_pod(priority=SYSTEM_PRIORITY), a_pod("db-0", grace_seconds=600))
+    stage.world.put(a_web_pod(priority=SYSTEM_PRIORITY), a_web_pod("db-0", grace_seconds=600))
     stage.pods.answers["uid-db-0"] = "blocked"
     claim = stage.claim()
     kept = tuple(each for each in claim.conditions if each.type != names.DISRUPTION_REASON)
@@ -463,7 +463,7 @@ async def test_who_asks_to_wait_is_told_that_a_force_goes_on() -> None:
     """TRM-50. One pod has an hour to end; the other leaves in time for its grace, whatever is said meanwhile."""
     stage = a_stage(forcing(PDB))
     a_pdb(stage)
-    stage.world.put(a_pod("db-0", grace_seconds=3600))
+    stage.world.put(a_web_pod("db-0", grace_seconds=3600))
     stage.pods.answers["uid-db-0"] = "blocked"
     stage.world.at(START + FORCED + 60.0, lambda: stage.write({names.DECISION: "wait 6h"}))
 

@@ -27,7 +27,7 @@ from dovetail.ports.failures import Failure, Unreachable
 from dovetail.ports.objects import MetadataChange, PoolStatus
 from tests.activities.test_departing import an_instance
 from tests.activities.test_ordering import FakeClasses
-from tests.lifecycle.objects import DAEMON, a_joined_claim, a_joined_node, a_pod, is_now
+from tests.lifecycle.objects import DAEMON, a_joined_claim, a_joined_node, a_web_pod, is_now
 from tests.lifecycle.test_gated import static
 from worlds.fakes import (
     FakeClaims,
@@ -398,8 +398,8 @@ async def test_a_node_that_is_never_initialised_goes_unless_it_is_ready_or_runs_
         after = world.claims["pool-1"]
         return after.annotations[names.ENDED_BECAUSE] if after.deleting_since is not None else "stays"
 
-    assert await left(late) == await left(late, a_pod(owners=(DAEMON,))) == "NeverInitialized: no gpu"
-    assert await left(late, a_pod()) == await left(a_joined_claim()) == await left(late, now=1500.0) == "stays"
+    assert await left(late) == await left(late, a_web_pod(owners=(DAEMON,))) == "NeverInitialized: no gpu"
+    assert await left(late, a_web_pod()) == await left(a_joined_claim()) == await left(late, now=1500.0) == "stays"
 
 
 async def test_a_claim_whose_node_was_deleted_does_not_claim_to_know_by_whom() -> None:

@@ -24,7 +24,7 @@ from tests.activities.test_holds import (
     a_pdb,
     new_stage,
 )
-from tests.lifecycle.objects import a_pod
+from tests.lifecycle.objects import a_web_pod
 from worlds.holds import held
 
 NOTIFY: Final = Escalation(after=NOTIFIED, do=Level.NOTIFY)
@@ -33,7 +33,7 @@ FOR_PDBS: Final = Escalation(after=FORCED, do=Level.FORCE, blockers=frozenset({B
 
 
 def protected(stage: Stage) -> None:
-    stage.world.put(a_pod(do_not_disrupt="true"))
+    stage.world.put(a_web_pod(do_not_disrupt="true"))
 
 
 def several_pdbs(stage: Stage) -> None:
@@ -41,7 +41,7 @@ def several_pdbs(stage: Stage) -> None:
 
 
 def only_the_pdb(stage: Stage) -> None:
-    stage.world.put(a_pod())
+    stage.world.put(a_web_pod())
     stage.pods.answers["uid-web-1"] = "blocked"
 
 
@@ -89,7 +89,7 @@ async def test_a_blocker_that_comes_before_another_one_takes_no_time_from_it() -
     stage = new_stage()
     stage.rules.rules = (DrainRules(escalation=(NOTIFY, ASK, FOR_PDBS)),)
     a_pdb(stage)
-    other = a_pod("job", do_not_disrupt="true")
+    other = a_web_pod("job", do_not_disrupt="true")
     stage.world.at(START + 120.0, lambda: stage.world.put(other))
     stage.world.at(START + FORCED - 300.0, lambda: stage.world.kill(other))
     levels = Levels(stage)

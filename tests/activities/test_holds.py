@@ -39,7 +39,7 @@ from dovetail.termination.hold_clocks import clock_of
 from dovetail.termination.ladder import DrainHold
 from tests.activities.test_departing import an_instance
 from tests.activities.test_draining import DEPARTURE, DRAINING, START, attached
-from tests.lifecycle.objects import a_joined_claim, a_joined_node, a_pod, is_now
+from tests.lifecycle.objects import a_joined_claim, a_joined_node, a_web_pod, is_now
 from worlds.fakes import (
     FakeClaims,
     FakeCloud,
@@ -237,7 +237,7 @@ async def test_every_blocker_reaches_each_level_once_at_its_time_over_kills_and_
 ) -> None:
     """TRM-48, TRM-49. A worker that knows nothing goes on where another stopped, and says nothing twice."""
     world, came = stage.world, dict[str, float]()
-    pod = a_pod()
+    pod = a_web_pod()
     hold = DrainHold(blockers=frozenset({blocker}), reason="Drifted", held=(pod,))
     looks = 0
     while world.clock < START + FORCED + 600:
@@ -261,16 +261,16 @@ async def test_every_blocker_reaches_each_level_once_at_its_time_over_kills_and_
 
 
 def a_pdb(stage: Stage) -> None:
-    stage.world.put(a_pod())
+    stage.world.put(a_web_pod())
     stage.pods.answers["uid-web-1"] = "blocked"
 
 
 def a_protected_pod(stage: Stage) -> None:
-    stage.world.put(a_pod(do_not_disrupt="true"))
+    stage.world.put(a_web_pod(do_not_disrupt="true"))
 
 
 def a_hook(stage: Stage) -> None:
-    stage.world.put(a_pod())
+    stage.world.put(a_web_pod())
     stage.write({PRE_DRAIN: "mesh-team"})
 
 
@@ -297,7 +297,7 @@ async def test_a_protected_pod_is_never_forced_by_a_word_that_does_not_name_it(s
         DrainRules(escalation=(Escalation(after=300.0, do=Level.FORCE, blockers=frozenset({Blocker.PDB_BLOCKS})),)),
     )
     a_pdb(stage)
-    stage.world.put(a_pod("job", do_not_disrupt="true", priority=2 * 10**9))  # of a tier that is not asked yet
+    stage.world.put(a_web_pod("job", do_not_disrupt="true", priority=2 * 10**9))  # of a tier that is not asked yet
 
     assert await stage.drained() == ""
     assert forced_of(stage.claim()) is None
@@ -531,7 +531,7 @@ async def test_another_kind_of_blocker_starts_the_clock_anew(stage: Stage) -> No
     a_pdb(stage)
     stage.ends = START + 1000.0
     moment = START + 500.0
-    stage.world.at(moment, lambda: stage.world.put(a_pod(do_not_disrupt="true")))
+    stage.world.at(moment, lambda: stage.world.put(a_web_pod(do_not_disrupt="true")))
 
     await stage.drained()
 
@@ -573,7 +573,7 @@ async def test_a_person_forces_a_drain_whose_pods_are_made_anew_on_the_node(stag
     """TRM-13, TRM-50. Those that were there have their own grace."""
     stage.pods = PodsMadeAnew(stage.world, until=START + 900.0)
     stage.pods.lasts = lasts
-    stage.world.put(a_pod("web"), a_pod("api"))
+    stage.world.put(a_web_pod("web"), a_web_pod("api"))
     await decided(stage, "force")
 
     assert stage.said("DrainDecided") == ["NodeClaim"]
@@ -683,7 +683,7 @@ async def test_a_thousand_held_drains_write_next_to_nothing() -> None:
     holds, memories = stage.holds(), [HoldMemory() for _ in range(drains)]
     for number in range(drains):
         stage.world.put(replace(stage.claim(), name=f"claim-{number}", uid=f"uid-{number}"))
-    hold, node = of(a_pod()), stage.world.nodes["node-1"]
+    hold, node = of(a_web_pod()), stage.world.nodes["node-1"]
     while stage.world.clock < START + 86_400.0:
         for number, memory in enumerate(memories):
             claim = stage.world.claims[f"claim-{number}"]
@@ -707,7 +707,7 @@ async def test_the_ladder_of_the_guide_is_as_it_is_told() -> None:
     for minute in range(25 * 60):
         if minute % 180 == 90:
             holds, memory = stage.holds(), HoldMemory()
-        await holds.look(LeavingClaim(claim=stage.claim(), began=START, hold=of(a_pod())), memory)
+        await holds.look(LeavingClaim(claim=stage.claim(), began=START, hold=of(a_web_pod())), memory)
         for level in levels_of(stage.claim()):
             came.setdefault(level, stage.world.clock - START)
         await stage.world.pause(60.0)
@@ -802,7 +802,7 @@ async def test_a_deadline_is_kept_beside_a_pod_that_cannot_be_read() -> None:
     """TRM-14, TRM-34. The other pods have their grace before the instance ends, and so it does, although nobody can say
     whose volume it is. Before the deadline none leaves."""
     stage = new_stage(ends=START + 3000.0)
-    stage.world.put(a_pod(grace_seconds=60))
+    stage.world.put(a_web_pod(grace_seconds=60))
     stage.world.attachments["a"] = attached()
     stage.write({names.TERMINATION_DEADLINE: format_time(START + 600.0)})
     drain, detach = stage.drain(), stage.detach()
@@ -826,7 +826,7 @@ class NoVolumesReadable(FakeLookups):
 async def test_a_volume_that_cannot_be_read_holds_its_node_until_the_deadline_and_no_longer() -> None:
     """TRM-34. The drain ends, so that the wait for volumes begins, which the deadline ends."""
     stage = new_stage()
-    stage.world.put(a_pod())
+    stage.world.put(a_web_pod())
     stage.write({names.TERMINATION_DEADLINE: format_time(START + 600.0)})
     drain, detach = stage.drain(), stage.detach()
     drain.detaching, detach.lookups = detach, NoVolumesReadable(stage.world)

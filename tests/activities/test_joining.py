@@ -13,7 +13,8 @@ from dovetail.messages.subjects import ClaimRef
 from dovetail.model import names
 from dovetail.model.nodes import Condition, Node, NodeClaim
 from dovetail.model.scheduling.taints import Taint
-from tests.lifecycle.objects import UNREGISTERED, a_claim, a_joined_claim, a_joined_node, a_node, is_now
+from tests.lifecycle.objects import a_joined_claim, a_joined_node, is_now
+from worlds.disruption import UNREGISTERED, a_claim, a_node
 from worlds.fakes import FakeClaims, FakeLookups, FakeNodes, World, join_ports
 
 REF = ClaimRef(name="pool-1", uid="uid-pool-1", pool="pool")

@@ -19,8 +19,9 @@ from dovetail.model.own.claim_memory import with_memory
 from dovetail.model.pods import Owner, Pod
 from dovetail.ports.failures import Forbidden, Unreachable
 from tests.activities.test_joining import NOT_READY, REF, a_launched_claim
-from tests.lifecycle.objects import a_joined_claim, a_joined_node, a_node, a_pod
+from tests.lifecycle.objects import a_joined_claim, a_joined_node, a_web_pod
 from tests.waiting import until
+from worlds.disruption import a_node
 from worlds.fakes import (
     FakeClaims,
     FakeLookups,
@@ -35,7 +36,7 @@ from worlds.fakes import (
 
 def waiting(name: str, **fields: Any) -> Pod:
     given = {"node_name": "", "phase": "Pending", "started": None, "unschedulable": True, "resource_version": "1"}
-    return a_pod(name, **{**given, **fields})
+    return a_web_pod(name, **{**given, **fields})
 
 
 def made_for(claim: NodeClaim, *pods: Pod, keeps: bool = True) -> NodeClaim:

@@ -7,7 +7,7 @@ import pytest
 from dovetail.activities.shared.writes.known_claims import LONGEST, KnownClaims
 from dovetail.messages.subjects import ClaimRef
 from dovetail.model.nodes import NodeClaim
-from tests.lifecycle.objects import a_claim
+from worlds.disruption import a_claim
 from worlds.fakes import FakeClaims, FakeLookups, World
 
 REF = ClaimRef(name="pool-1", uid="uid-pool-1", pool="pool")

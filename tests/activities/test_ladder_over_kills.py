@@ -32,7 +32,7 @@ from tests.activities.test_holds import (
     the_times,
 )
 from tests.activities.test_moving import Controller
-from tests.lifecycle.objects import a_pod
+from tests.lifecycle.objects import a_web_pod
 from tests.model.move_worlds import NODE, a_moved_pod, a_roll_out
 from worlds.fakes import FakeClaims, FakeNotices, World
 
@@ -76,12 +76,12 @@ class StruckClaims(FakeClaims):
 
 
 def several_pdbs(stage: Stage) -> None:
-    stage.world.put(a_pod())
+    stage.world.put(a_web_pod())
     stage.pods.answers["uid-web-1"] = "unsupported"
 
 
 def a_failure(stage: Stage) -> None:
-    stage.world.put(a_pod())
+    stage.world.put(a_web_pod())
     stage.pods.fails["uid-web-1"] = Unreachable("api server", "no answer")
 
 
@@ -101,7 +101,7 @@ def a_note_of_no_move(stage: Stage) -> None:
 def a_pod_that_ends_slowly(stage: Stage) -> None:
     """It has been asked to leave, and takes its whole grace, which is longer than the ladder: that is its own."""
     grace = int(FORCED + 500.0)
-    pod = a_pod(deleting_since=START + grace, grace_seconds=grace)
+    pod = a_web_pod(deleting_since=START + grace, grace_seconds=grace)
     stage.world.put(pod)
     stage.world.at(START + grace, lambda: stage.world.kill(pod))
 

@@ -19,7 +19,7 @@ from dovetail.model.pools import Catalogue, DisruptionPolicy, NodePool
 from dovetail.model.snapshot import Snapshot
 from tests.activities.test_claim_conditions import JudgingClass
 from tests.activities.test_upkeep import ReadyClass, seen
-from tests.lifecycle.objects import a_joined_claim, a_joined_node, a_pod, a_pool
+from tests.lifecycle.objects import a_joined_claim, a_joined_node, a_new_pool, a_web_pod
 from worlds.fakes import FakeClaims, World
 
 NUMBER = 3 * PART
@@ -61,12 +61,14 @@ def a_fleet(number: int, stamp: float | None = None) -> World:
     world = World()
     for each in range(number):
         claim = a_joined_claim(f"pool-{each}", node_name=f"node-{each}", last_pod_event=stamp)
-        world.put(claim, a_joined_node(name=f"node-{each}"), replace(a_pod(f"pod-{each}"), node_name=f"node-{each}"))
+        world.put(
+            claim, a_joined_node(name=f"node-{each}"), replace(a_web_pod(f"pod-{each}"), node_name=f"node-{each}")
+        )
     return world
 
 
 def pictured(world: World, **pool: Any) -> Snapshot:
-    found = a_pool(**pool)
+    found = a_new_pool(**pool)
     catalogues = {found.name: Catalogue()}
     return replace(seen(world, found), pods=CountedPods(world.pods), catalogues=catalogues)
 
@@ -104,7 +106,7 @@ async def test_a_look_judges_what_has_changed(judged: list[str]) -> None:
     await task.look(pictured(world))
     assert judged == ["pool-7"]
     world.clock += 60.0
-    world.put(replace(a_pod("another"), node_name="node-3"))
+    world.put(replace(a_web_pod("another"), node_name="node-3"))
     await task.look(pictured(world))
     assert judged == ["pool-7", "pool-3"], "a pod that has come restarts the quiet time"
 

@@ -17,7 +17,8 @@ from dovetail.model.own.stable_images import StableImage
 from dovetail.ports.cloud import ClassNotReady, LaunchRefused, LaunchWarning, NoCapacity, Prepared
 from dovetail.ports.failures import Conflict, Forbidden, NotSeenYet, Retryable, Throttled, Unreachable
 from dovetail.ports.objects import MetadataChange
-from tests.lifecycle.objects import a_claim, a_joined_claim, a_pod
+from tests.lifecycle.objects import a_joined_claim, a_web_pod
+from worlds.disruption import a_claim
 from worlds.fakes import FakeCatalogues, FakeClaims, FakeCloud, FakeLookups, FakeNotices, World
 
 REF = ClaimRef(name="pool-1", uid="uid-pool-1", pool="pool")
@@ -172,8 +173,11 @@ async def test_no_capacity_is_an_outcome_with_a_notice(stage: Stage) -> None:
 async def test_the_pods_that_still_wait_for_the_claim_are_said_to_as_well(stage: Stage) -> None:
     """EVT-6: since 1.15; not one that has a node by now, has ended or is being deleted, nor any other's."""
     stage.cloud.answer = NoCapacity(message="nothing to be had")
-    waiting, other = a_pod("waiting", node_name="", phase="Pending"), a_pod("other", node_name="", phase="Pending")
-    bound, leaving = a_pod("bound"), a_pod("leaving", node_name="", phase="Pending", deleting_since=900.0)
+    waiting, other = (
+        a_web_pod("waiting", node_name="", phase="Pending"),
+        a_web_pod("other", node_name="", phase="Pending"),
+    )
+    bound, leaving = a_web_pod("bound"), a_web_pod("leaving", node_name="", phase="Pending", deleting_since=900.0)
     stage.world.put(waiting, bound, leaving, other)
     claim = stage.world.claims["pool-1"]
     planned = ",".join(pod.uid for pod in (waiting, bound, leaving))

@@ -14,7 +14,7 @@ from dovetail.activities.termination.eviction_pace import EvictionPace
 from dovetail.messages.subjects import ClaimRef, Departure
 from dovetail.model.pods import Pod
 from dovetail.ports.objects import Eviction
-from tests.lifecycle.objects import a_joined_claim, a_joined_node, a_pod
+from tests.lifecycle.objects import a_joined_claim, a_joined_node, a_web_pod
 from worlds.fakes import (
     FakeLookups,
     FakeNotices,
@@ -63,7 +63,7 @@ async def drained(numbers: range, blocked: int) -> list[float]:
     pods, notices = RealPods(world), FakeNotices(world)
     for number in numbers:
         world.put(a_joined_claim(f"claim-{number}", deleting_since=0.0), a_joined_node(f"node-{number}"))
-        mine = [a_pod(f"pod-{number}-{index}", node_name=f"node-{number}") for index in range(PODS)]
+        mine = [a_web_pod(f"pod-{number}-{index}", node_name=f"node-{number}") for index in range(PODS)]
         world.put(*mine)
         if number < blocked:
             pods.answers.update({pod.uid: "blocked" for pod in mine})

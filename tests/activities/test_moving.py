@@ -27,7 +27,7 @@ from dovetail.termination import timing
 from dovetail.termination.leaving import LEAVING_TAINT
 from tests.activities.test_departing import an_instance
 from tests.activities.test_draining import DEPARTURE, DRAINING, START, say_on_claim
-from tests.lifecycle.objects import a_joined_claim, a_joined_node, a_pod
+from tests.lifecycle.objects import a_joined_claim, a_joined_node, a_web_pod
 from tests.model.move_worlds import NODE, a_moved_pod, a_roll_out, a_world
 from worlds.fakes import (
     FakeNotices,
@@ -167,7 +167,7 @@ async def test_one_replica_under_a_pdb_is_rolled_out_and_never_evicted(stage: St
 
 
 async def test_other_pods_of_the_node_are_evicted_meanwhile(stage: Stage) -> None:
-    stage.world.put(a_pod("web-1"))
+    stage.world.put(a_web_pod("web-1"))
 
     await stage.run()
 

@@ -26,7 +26,8 @@ from dovetail.model.snapshot import Snapshot
 from dovetail.ports.cloud import Instance, NodeClassState
 from dovetail.termination.leaving import LEAVING_TAINT
 from tests.activities.test_departing import an_instance
-from tests.lifecycle.objects import DAEMON, NODE_CLASS, a_claim, a_joined_claim, a_joined_node, a_pod, a_pool, is_now
+from tests.lifecycle.objects import DAEMON, a_joined_claim, a_joined_node, a_new_pool, a_web_pod, is_now
+from worlds.disruption import EC2_CLASS, a_claim
 from worlds.fakes import FakeCloud, FakeNotices, World
 
 REF = ClaimRef(name="pool-1", uid="uid-pool-1", pool="pool")
@@ -86,7 +87,7 @@ class FakeClasses:
         return ()
 
     def supported_classes(self) -> frozenset[tuple[str, str]]:
-        return frozenset({(NODE_CLASS.group, NODE_CLASS.kind)})
+        return frozenset({(EC2_CLASS.group, EC2_CLASS.kind)})
 
 
 @dataclass(slots=True)
@@ -224,7 +225,7 @@ async def test_a_mark_without_an_owner_is_taken_off(stage: Stage) -> None:
 
 async def test_an_instance_without_a_claim_is_ordered_at_the_second_list(stage: Stage) -> None:
     """GCR-6."""
-    stage.pools = {"pool": a_pool()}
+    stage.pools = {"pool": a_new_pool()}
     others = [f"aws:///zone/i-{number}" for number in (2, 3)]
     stage.world.put(*[a_joined_claim(one, uid=one, provider_id=one, node_name=one) for one in others])
     stage.world.instances = {one: an_instance(one, one) for one in others} | {"aws:///zone/i-1": an_instance()}
@@ -238,7 +239,7 @@ async def test_half_of_all_instances_are_terminated_only_after_every_list_of_a_m
     stage: Stage, claimed: int
 ) -> None:
     """In a cluster of up to three nodes an API server that forgot its claims for a moment cost every node."""
-    stage.pools = {"pool": a_pool()}
+    stage.pools = {"pool": a_new_pool()}
     lost = [f"aws:///zone/lost-{number}" for number in range(max(claimed, 1))]
     kept = [f"aws:///zone/kept-{number}" for number in range(claimed)]
     stage.world.put(*[a_joined_claim(one, uid=one, provider_id=one, node_name=one) for one in kept])
@@ -249,7 +250,7 @@ async def test_half_of_all_instances_are_terminated_only_after_every_list_of_a_m
 
 
 async def test_an_api_server_that_forgot_its_claims_for_a_moment_costs_no_instance(stage: Stage) -> None:
-    stage.pools = {"pool": a_pool()}
+    stage.pools = {"pool": a_new_pool()}
     stage.world.instances = {"aws:///zone/i-1": an_instance()}
     stage.world.at(1055.0, lambda: stage.world.put(a_joined_claim(), a_joined_node()))
 
@@ -267,7 +268,7 @@ async def test_many_claims_that_lose_their_instance_at_once_are_deleted_after_a_
     stage: Stage,
 ) -> None:
     """The cloud's list may be empty for a moment; it may be the end of a zone."""
-    stage.pools = {"pool": a_pool()}
+    stage.pools = {"pool": a_new_pool()}
     silent = (Condition(type=names.READY, status="Unknown"),)
     for one in ("a", "b"):
         claim = a_joined_claim(one, uid=one, provider_id=f"aws:///zone/{one}", node_name=one)
@@ -353,7 +354,7 @@ async def test_a_stopped_collection_is_reported_on_every_pool(stage: Stage) -> N
     """After a restored backup, say; a log line alone would not be read."""
     ids = [f"aws:///zone/i-{number}" for number in range(4)]
     stage.world.instances = {one: an_instance(one, f"uid-{one}") for one in ids}
-    stage.pools = {"pool": a_pool()}
+    stage.pools = {"pool": a_new_pool()}
 
     await stage.orders()
 
@@ -490,8 +491,8 @@ async def test_a_deletion_says_how_many_pods_it_disturbs(stage: Stage) -> None:
     stage.world.put(
         a_joined_claim(created=900.0, expire_after=100.0),
         a_joined_node(),
-        a_pod("one", node_name="node-1"),
-        a_pod("agent", node_name="node-1", owners=(DAEMON,)),
+        a_web_pod("one", node_name="node-1"),
+        a_web_pod("agent", node_name="node-1", owners=(DAEMON,)),
     )
 
     assert [order.pods for order in await stage.orders() if isinstance(order, DeleteClaim)] == [1]

@@ -12,9 +12,9 @@ from dovetail.model.nodes import Condition, RepairPolicy
 from dovetail.model.objects.overlays import NodeOverlay
 from dovetail.model.pools import Catalogue, NodePool
 from dovetail.model.snapshot import Snapshot
-from tests.placement.builders import TYPES, a_pool, one_of
+from tests.placement.builders import TYPES, a_general_pool, one_of
 
-POOL = a_pool()
+POOL = a_general_pool()
 
 
 @dataclass

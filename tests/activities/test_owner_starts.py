@@ -18,7 +18,8 @@ from dovetail.messages.workflow_types import LAUNCH_NODE, TERMINATE_NODE
 from dovetail.model.names import OWNER
 from tests.activities.test_creating_claims import NODE, POOL
 from tests.activities.test_gated_orders import OnePool
-from tests.lifecycle.objects import a_claim, a_joined_claim, a_joined_node, target_of
+from tests.lifecycle.objects import a_joined_claim, a_joined_node, target_of
+from worlds.disruption import a_claim
 from worlds.fakes import FakeClaims, FakeNotices, World, create_ties, delete_ports, returned_moves
 
 FAILURES = (

@@ -14,7 +14,7 @@ from dovetail.model import names
 from dovetail.model.nodes import Condition
 from dovetail.model.pods import Pod
 from dovetail.model.values.time import format_time
-from tests.lifecycle.objects import REPLICAS, a_joined_claim, a_joined_node, a_pod, is_now
+from tests.lifecycle.objects import REPLICAS, a_joined_claim, a_joined_node, a_web_pod, is_now
 from worlds.fakes import FakeLookups, FakeNotices, FakePods, World, drain_ports
 
 NODES, PODS = 20, 3
@@ -60,7 +60,7 @@ class Drains:
             )
             for index in range(PODS):
                 name = f"pod-{number:02}-{index}"
-                self.world.put(a_pod(name, node_name=f"node-{number}", ready=True, created=0.0))
+                self.world.put(a_web_pod(name, node_name=f"node-{number}", ready=True, created=0.0))
         self.pods, self.notices = Replaced(self.world), FakeNotices(self.world)
         self.lookups = FakeLookups(self.world)
         self.share = share
@@ -226,7 +226,9 @@ async def test_a_refused_eviction_takes_no_turn() -> None:
 @pytest.mark.soak
 def test_a_hundred_thousand_pods_cost_less_than_a_fiftieth_of_a_core() -> None:
     clock = World()
-    pods = [a_pod(f"pod-{n}", owners=(replace(REPLICAS, uid=f"owner-{n % 500}"),), ready=True) for n in range(100_000)]
+    pods = [
+        a_web_pod(f"pod-{n}", owners=(replace(REPLICAS, uid=f"owner-{n % 500}"),), ready=True) for n in range(100_000)
+    ]
     turns = OwnerTurns(0.25, lambda: pods, clock.now)
     turns.take(pods[0])
     began = time.process_time()
@@ -241,7 +243,10 @@ def test_a_hundred_thousand_pods_cost_less_than_a_fiftieth_of_a_core() -> None:
 @pytest.mark.parametrize("share", [0.25, 1.0])
 def test_an_owner_that_is_first_asked_about_is_counted_soon(share: float) -> None:
     clock = World()
-    pods = [a_pod("a", ready=True), a_pod("b", owners=(replace(REPLICAS, uid="other", name="api"),), ready=True)]
+    pods = [
+        a_web_pod("a", ready=True),
+        a_web_pod("b", owners=(replace(REPLICAS, uid="other", name="api"),), ready=True),
+    ]
     turns = OwnerTurns(share, lambda: pods, clock.now)
 
     assert turns.take(pods[0]) == ""
@@ -252,7 +257,7 @@ def test_an_owner_that_is_first_asked_about_is_counted_soon(share: float) -> Non
 
 def test_the_evictions_of_a_pod_of_another_namespace_that_names_the_owner_take_no_turn() -> None:
     clock = World()
-    own = a_pod("a", ready=True, created=0.0)
+    own = a_web_pod("a", ready=True, created=0.0)
     theirs = replace(own, name="theirs", uid="uid-theirs", shape=replace(own.shape, namespace="mallory"))
     turns = OwnerTurns(0.1, lambda: [own, theirs], clock.now)
 

@@ -32,7 +32,7 @@ from dovetail.ports.objects import MetadataChange
 from tests.activities.test_creating_claims import NODE, POOL
 from tests.activities.test_gated_orders import OnePool, order_ports
 from tests.activities.test_upkeep import Pools
-from tests.lifecycle.objects import a_joined_claim, a_joined_node, a_pool
+from tests.lifecycle.objects import a_joined_claim, a_joined_node, a_new_pool
 from worlds import disruption
 from worlds.fakes import (
     FakeClaims,
@@ -98,7 +98,7 @@ def a_joined_world() -> World:
 
 
 def pauses(world: World, general: str = "", own: str = "") -> LivePauses:
-    pool = replace(a_pool(), annotations={names.PAUSED: own} if own else {})
+    pool = replace(a_new_pool(), annotations={names.PAUSED: own} if own else {})
     return live_pauses(world, pools=OnePool(pool), namespaces=OneNamespace(general))
 
 
@@ -147,7 +147,7 @@ async def test_a_node_is_not_marked_where_no_budget_lets_one_go_any_more(
 ) -> None:
     """DIS-141. Somebody has closed it since the decision, or nobody has decided."""
     world = a_joined_world()
-    pool = replace(a_pool(), disruption=DisruptionPolicy(budgets=budgets))
+    pool = replace(a_new_pool(), disruption=DisruptionPolicy(budgets=budgets))
     live = live_pauses(world, pools=OnePool(pool))
 
     outcome = await marked(world, live, reason)
@@ -341,7 +341,7 @@ async def test_each_pool_has_an_event_when_a_pause_begins_and_when_it_ends() -> 
         return [(n.name, n.reason, n.message) for n in world.notices]
 
     paused = {"paused": "all", "until": "1970-01-01T01:00:00Z"}
-    one, two = a_pool("one"), a_pool("two")
+    one, two = a_new_pool("one"), a_new_pool("two")
     words = "disruption and expiry and launches"
     says = "until 1970-01-01T01:00:00Z, by somebody who left no name: no reason given"
 

@@ -15,19 +15,19 @@ from dovetail.telemetry.metrics.karpenters.pod_times import PodTimes
 from dovetail.telemetry.metrics.karpenters.provisioning import Decisions
 from dovetail.telemetry.metrics.ours.faults import Faults
 from tests.placement import builders
-from tests.placement.builders import a_node, a_pod, a_pool, a_shape, placed
+from tests.placement.builders import a_general_pool, a_joined_pair, a_shape, a_waiting_pod, placed
 from worlds.fakes import on_duty
 
-POOL = a_pool()
+POOL = a_general_pool()
 
 
 def a_snapshot() -> Snapshot:
-    node, claim = a_node("n1")
+    node, claim = a_joined_pair("n1")
     return Snapshot(now=0.0, nodes={node.name: node}, claims={claim.name: claim}, pools={POOL.name: POOL})
 
 
 def a_refusal(name: str, reason: str = "taints") -> RefusedPod:
-    return RefusedPod(pod=a_pod(name), pools=(PoolRefusal(pool="default", reason=reason, conflict=""),))  # type: ignore[arg-type]
+    return RefusedPod(pod=a_waiting_pod(name), pools=(PoolRefusal(pool="default", reason=reason, conflict=""),))  # type: ignore[arg-type]
 
 
 def test_the_notice_about_a_pod_that_a_standing_node_will_take_names_node_and_claim() -> None:
@@ -35,7 +35,7 @@ def test_the_notice_about_a_pod_that_a_standing_node_will_take_names_node_and_cl
     snapshot = a_snapshot()
     (claim,) = snapshot.claims
 
-    published = list(placement_notices(snapshot, Placement(existing={"n1": (a_pod("p"),)})))
+    published = list(placement_notices(snapshot, Placement(existing={"n1": (a_waiting_pod("p"),)})))
 
     assert [(n.kind, n.name, n.reason, n.type, n.message) for n in published] == [
         ("Pod", "p", "Nominated", "Normal", f"Pod should schedule on: nodeclaim/{claim}, node/n1")
@@ -44,7 +44,7 @@ def test_the_notice_about_a_pod_that_a_standing_node_will_take_names_node_and_cl
 
 def test_a_pod_that_moves_from_a_leaving_node_is_not_nominated() -> None:
     """PLC-225: only pods that wait for a node get the notice."""
-    moving = replace(a_pod("p"), node_name="n0")
+    moving = replace(a_waiting_pod("p"), node_name="n0")
     assert list(placement_notices(a_snapshot(), Placement(existing={"n1": (moving,)}))) == []
 
 
@@ -52,14 +52,17 @@ def test_notices_say_why_a_pod_is_refused_or_ignored_and_nothing_of_one_that_wai
     """PLC-226, PLC-186, PLC-21."""
     placement = Placement(
         refused=(a_refusal("p"), a_refusal("waits", "reserved_offering")),
-        ignored=(IgnoredPod(pod=a_pod("i"), why="bad label"), IgnoredPod(pod=a_pod("s"), why="x", silent=True)),
+        ignored=(
+            IgnoredPod(pod=a_waiting_pod("i"), why="bad label"),
+            IgnoredPod(pod=a_waiting_pod("s"), why="x", silent=True),
+        ),
     )
     published = [(n.name, n.reason, n.type, n.window) for n in placement_notices(a_snapshot(), placement)]
     assert published == [("p", "FailedScheduling", "Warning", 300.0), ("i", "FailedScheduling", "Warning", 300.0)]
 
 
 def message(reason: str, conflict: str, cpu: int = 10**9) -> str:
-    pod = replace(a_pod("p"), requests={"cpu": cpu, "pods": 1})
+    pod = replace(a_waiting_pod("p"), requests={"cpu": cpu, "pods": 1})
     refusal = PoolRefusal(pool="default", reason=reason, conflict=conflict)  # type: ignore[arg-type]
     (notice,) = placement_notices(a_snapshot(), Placement(refused=(RefusedPod(pod=pod, pools=(refusal,)),)))
     return notice.message
@@ -106,7 +109,7 @@ def test_a_pool_whose_daemon_sets_leave_no_room_gets_one_notice_for_all_pods() -
 
     def said(pods: int, *daemon_sets: str) -> Notice:
         refusal = PoolRefusal(pool="default", reason="it_fits", daemon_sets=daemon_sets)
-        refused = tuple(RefusedPod(pod=a_pod(f"p{n}"), pools=(refusal,)) for n in range(pods))
+        refused = tuple(RefusedPod(pod=a_waiting_pod(f"p{n}"), pools=(refusal,)) for n in range(pods))
         found = placement_notices(a_snapshot(), Placement(refused=refused))
         (notice,) = [each for each in found if each.kind == "NodePool"]
         return notice
@@ -122,8 +125,10 @@ def test_a_pool_whose_daemon_sets_leave_no_room_gets_one_notice_for_all_pods() -
 def test_a_daemon_set_that_no_type_of_a_pool_holds_gets_a_notice() -> None:
     """PLQ-69: its author reads it there; nobody else's pods wait."""
     shape = replace(a_shape(), namespace="ops")
-    item = DaemonSet(name="big", namespace="ops", uid="uid-big", pod=a_pod("big", cpu="99", shape=shape))
-    world = builders.a_snapshot([a_pod("p")], daemon_sets={"ops/big": item}, pools=[a_pool("a"), a_pool("b")])
+    item = DaemonSet(name="big", namespace="ops", uid="uid-big", pod=a_waiting_pod("big", cpu="99", shape=shape))
+    world = builders.a_snapshot(
+        [a_waiting_pod("p")], daemon_sets={"ops/big": item}, pools=[a_general_pool("a"), a_general_pool("b")]
+    )
 
     placement = placed(world)
     [notice] = [each for each in placement_notices(world, placement) if each.kind == "DaemonSet"]
@@ -181,7 +186,7 @@ def test_a_round_sets_its_gauges(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(deciding_metrics, "observe", lambda name, seconds, labels: took.append((name, seconds)))
     placement = Placement(
         refused=(a_refusal("p"), a_refusal("waits", "reserved_offering")),
-        ignored=(IgnoredPod(pod=a_pod("i"), why="bad label"),),
+        ignored=(IgnoredPod(pod=a_waiting_pod("i"), why="bad label"),),
         by_zone={"flexible": 3, "z1": 2},
     )
     decisions = Decisions(faults=Faults(), times=PodTimes(duties=on_duty()))

@@ -8,7 +8,7 @@ import pytest
 
 from dovetail.model.objects.workloads import VolumeAttachment
 from tests.activities.test_draining import DEPARTURE, START, Stage, new_stage
-from tests.lifecycle.objects import a_pod
+from tests.lifecycle.objects import a_web_pod
 
 
 def said(stage: Stage, reason: str) -> list[str]:
@@ -18,7 +18,7 @@ def said(stage: Stage, reason: str) -> list[str]:
 async def test_a_timed_protection_says_until_when_and_when_it_is_over() -> None:
     """EVT-10, EVT-11, BEH-118, BEH-120: and then the pod is evicted."""
     stage = new_stage()
-    stage.holds(a_pod(started=START - 60.0, do_not_disrupt="2m"))
+    stage.holds(a_web_pod(started=START - 60.0, do_not_disrupt="2m"))
 
     await stage.run()
 
@@ -32,7 +32,7 @@ async def test_a_timed_protection_says_until_when_and_when_it_is_over() -> None:
 async def test_a_lasting_protection_says_nothing(lasting: dict[str, Any]) -> None:
     """EVT-10: `true` has no end that could be named, nor has a time that does not run yet."""
     stage = new_stage()
-    pod = a_pod(**lasting)
+    pod = a_web_pod(**lasting)
     stage.holds(pod)
     stage.world.at(START + 30.0, lambda: stage.world.kill(pod))
 
@@ -44,7 +44,7 @@ async def test_a_lasting_protection_says_nothing(lasting: dict[str, Any]) -> Non
 async def test_force_names_the_seconds_granted_and_those_of_the_pod_itself() -> None:
     """EVT-2."""
     stage = new_stage()
-    stage.holds(a_pod(grace_seconds=600))
+    stage.holds(a_web_pod(grace_seconds=600))
 
     await stage.run(deadline=START + 40.5)
 

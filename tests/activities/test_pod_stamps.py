@@ -13,10 +13,10 @@ from dovetail.model.pools import NodePool
 from dovetail.ports.failures import Unreachable
 from dovetail.ports.objects import ClaimStatus
 from tests.activities.test_upkeep import ReadyClass, seen
-from tests.lifecycle.objects import DAEMON, a_joined_claim, a_joined_node, a_pod, a_pool, a_quiet_pool
+from tests.lifecycle.objects import DAEMON, a_joined_claim, a_joined_node, a_new_pool, a_quiet_pool, a_web_pod
 from worlds.fakes import FakeClaims, World
 
-LONG_AGO, FREE = 60.0, a_pool()  # a pool that asks for no quiet
+LONG_AGO, FREE = 60.0, a_new_pool()  # a pool that asks for no quiet
 
 
 async def stamp_after(world: World, *coming: Pod) -> float | None:
@@ -42,16 +42,16 @@ def a_world() -> World:
 async def test_a_pod_that_comes_stamps_its_claim_with_the_moment_of_the_look() -> None:
     world = a_world()
 
-    assert await stamp_after(world, a_pod("one")) == world.clock
+    assert await stamp_after(world, a_web_pod("one")) == world.clock
 
 
 @pytest.mark.parametrize(
     "pod",
     [
-        a_pod("agent", owners=(DAEMON,)),
-        a_pod("waiting", node_name=""),
-        a_pod("elsewhere", node_name="another-node"),
-        a_pod("ended", phase="Succeeded"),
+        a_web_pod("agent", owners=(DAEMON,)),
+        a_web_pod("waiting", node_name=""),
+        a_web_pod("elsewhere", node_name="another-node"),
+        a_web_pod("ended", phase="Succeeded"),
     ],
     ids=lambda pod: pod.name,
 )
@@ -89,7 +89,7 @@ class Looking:
         """After so many seconds, with these pods on the node."""
         self.world.clock += seconds
         self.world.pods.clear()
-        self.world.put(*[a_pod(name) for name in pods])
+        self.world.put(*[a_web_pod(name) for name in pods])
         found = await self.task.look(replace(seen(self.world, pool), pods=dict(self.world.pods)))
         self.again = found.again
         self.writes += len(found.due)

@@ -9,7 +9,8 @@ from dovetail.model.nodes import NodeClassRef
 from dovetail.model.values.hashing import NODE_POOL_HASH_ALGORITHM
 from dovetail.ports.cloud import NodeClassState
 from tests.activities.test_upkeep import ReadyClass, seen
-from tests.lifecycle.objects import a_claim, a_pool
+from tests.lifecycle.objects import a_new_pool
+from worlds.disruption import a_claim
 from worlds.fakes import World
 
 OTHER = NodeClassRef(group="other.cloud", kind="OtherClass", name="default")
@@ -31,7 +32,7 @@ async def test_a_pool_of_another_provider_gets_no_status() -> None:
     """NPL-15, PLM-1."""
     world, classes = World(), Counted()
 
-    wanted, _ = await PoolStatuses(classes, world.now).wanted(seen(world, a_pool(template={"node_class": OTHER})))
+    wanted, _ = await PoolStatuses(classes, world.now).wanted(seen(world, a_new_pool(template={"node_class": OTHER})))
 
     assert (wanted, classes.asked) == ({}, 0)
 
@@ -40,7 +41,7 @@ async def test_a_class_that_is_not_ready_is_looked_at_more_often() -> None:
     """Pods wait for it."""
     world = World()
     again = [
-        (await PoolStatuses(Counted(ready=ready), world.now).wanted(seen(world, a_pool())))[1]
+        (await PoolStatuses(Counted(ready=ready), world.now).wanted(seen(world, a_new_pool())))[1]
         for ready in (True, False)
     ]
 
@@ -51,11 +52,11 @@ async def test_a_class_that_has_changed_is_seen_with_the_look_that_its_change_br
     """NPL-15: a class that is deleted is not believed to be ready for some seconds more."""
     world, classes = World(), Counted()
     statuses = PoolStatuses(classes, world.now)
-    await statuses.wanted(seen(world, a_pool("a"), a_pool("b")))
+    await statuses.wanted(seen(world, a_new_pool("a"), a_new_pool("b")))
     once = classes.asked
     classes.state = replace(classes.state, deleting=True)
 
-    wanted, _ = await statuses.wanted(seen(world, a_pool("a"), a_pool("b")))
+    wanted, _ = await statuses.wanted(seen(world, a_new_pool("a"), a_new_pool("b")))
 
     assert once == 1, "however many pools refer to it"
     for pool in ("a", "b"):
@@ -65,7 +66,7 @@ async def test_a_class_that_has_changed_is_seen_with_the_look_that_its_change_br
 async def test_a_roll_out_is_said_at_once_and_its_progress_once_a_second() -> None:
     """At rest nothing is written; twenty nodes that are replaced in a second are one write."""
     world = World()
-    statuses, pool = PoolStatuses(Counted(), world.now), a_pool(hash="new")
+    statuses, pool = PoolStatuses(Counted(), world.now), a_new_pool(hash="new")
 
     async def look(*hashes: str) -> tuple[str, str] | None:
         nonlocal pool

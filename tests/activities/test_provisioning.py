@@ -31,9 +31,10 @@ from dovetail.telemetry.metrics.karpenters.provisioning import Decisions
 from dovetail.telemetry.metrics.ours.faults import Faults
 from dovetail.wiring.simulated import SimulatedAdapter
 from testbed.simulated_world import SimulatedWorld
-from tests.adapters.simulator.manifests import a_deployment, a_new_claim, a_node_class, a_pod, a_pool
+from tests.adapters.simulator.manifests import a_deployment, a_new_claim, a_node_class
 from tests.waiting import until
 from worlds.fakes import FakeClaims, World, followers, on_duty
+from worlds.manifests import pod_manifest, pool_manifest
 
 ROOM = parse_resources({"cpu": "4", "memory": "8Gi", "pods": "16"})
 
@@ -115,7 +116,7 @@ def stage(tmp_path: Path) -> Iterator[Stage]:
     file = tmp_path / "world.sqlite"
     world = SimulatedWorld.create(file)
     world.apply(a_node_class())
-    world.apply({**a_pool(), "status": {"conditions": [READY]}})
+    world.apply({**pool_manifest(), "status": {"conditions": [READY]}})
     world.apply(a_deployment(1, cpu="1"))
     with world.playing():
         adapter = SimulatedAdapter.open(file, "dovetail/test")
@@ -140,7 +141,7 @@ async def test_nothing_is_planned_while_an_unplanned_claim_is_not_launched(stage
 
 async def test_a_claim_of_our_own_plan_holds_nothing_up(stage: Stage) -> None:
     """It says itself whose it is."""
-    other = stage.world.apply(a_pod("other"))["metadata"]["uid"]
+    other = stage.world.apply(pod_manifest("other"))["metadata"]["uid"]
     await stage.adapter.claims.create(a_new_claim("ours", annotations={names.PLAN: "p/0", names.PLANNED_PODS: other}))
 
     plan = await asyncio.wait_for(stage.planning(), 60)
@@ -168,7 +169,7 @@ async def test_pods_of_a_pool_whose_claims_are_refused_get_a_node_of_another(
     stage: Stage, pools: tuple[str, ...]
 ) -> None:
     """As in a shortage. Where no other pool takes them, their Event names the refusal."""
-    stage.world.apply({**a_pool("preferred", weight=50), "status": {"conditions": [READY]}})
+    stage.world.apply({**pool_manifest("preferred", weight=50), "status": {"conditions": [READY]}})
     if "default" not in pools:
         stage.world.delete("NodePool", "default")
     notices = Noted()
@@ -208,8 +209,8 @@ async def test_a_pod_that_has_its_claim_refused_stands_alone_and_those_beside_it
     stage: Stage, count: int
 ) -> None:
     for number in range(29):
-        stage.world.apply(a_pod(f"good-{number}", cpu="1"))
-    pods = [a_pod(f"bad-{n}", cpu="1", nodeSelector={names.ZONE: "test-zone-b"}) for n in range(count)]
+        stage.world.apply(pod_manifest(f"good-{number}", cpu="1"))
+    pods = [pod_manifest(f"bad-{n}", cpu="1", nodeSelector={names.ZONE: "test-zone-b"}) for n in range(count)]
     bad = {stage.world.apply(pod)["metadata"]["uid"] for pod in pods}
     await until(lambda: len(asking(stage.adapter.view.snapshot()).pods) == 30 + count, words="all pods are pending")
     claims = ZoneRefused()

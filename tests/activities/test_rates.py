@@ -23,7 +23,7 @@ from dovetail.rules.rate.hold import left_of_rates
 from dovetail.rules.rate.rates import BegunNodes, begun_of, pace_of, with_begun
 from dovetail.rules.said import Cause, Said
 from tests.activities.test_pauses import COMMAND
-from tests.lifecycle.objects import a_joined_claim, a_joined_node, a_pool
+from tests.lifecycle.objects import a_joined_claim, a_joined_node, a_new_pool
 from worlds.disruption import ALL
 from worlds.fakes import FakeClaims, World, live_pauses, mark_ports
 
@@ -53,7 +53,9 @@ class Pools:
 
     def __init__(self, world: World, kills: Kills) -> None:
         self.world, self.kills = world, kills
-        self.pool = replace(a_pool(disruption=DisruptionPolicy(budgets=ALL)), resource_version="1", usage={"nodes": 40})
+        self.pool = replace(
+            a_new_pool(disruption=DisruptionPolicy(budgets=ALL)), resource_version="1", usage={"nodes": 40}
+        )
 
     async def read(self, _: str) -> NodePool | None:
         await asyncio.sleep(0)
@@ -230,13 +232,13 @@ async def test_a_pool_without_rates_remembers_nothing() -> None:
 
 
 def test_a_percentage_is_of_the_nodes_that_there_are_rounded_down_and_at_least_one() -> None:
-    pool = replace(a_pool(), usage={"nodes": 19})
+    pool = replace(a_new_pool(), usage={"nodes": 19})
     assert [Rate(nodes=nodes, per=60).allowed(pool) for nodes in ("30%", "1%", "0%", "7")] == [5, 1, 0, 7]
     assert Rate(nodes="30%", per=60).allowed(replace(pool, usage=None)) == 1
 
 
 def test_a_rate_of_no_node_lets_none_begin_as_a_number_or_as_a_percentage() -> None:
-    pool = replace(a_pool(), usage={"nodes": 40})
+    pool = replace(a_new_pool(), usage={"nodes": 40})
 
     def begin(nodes: str) -> int | None:
         policy = Policy(name="p", rates=(Rate(nodes=nodes, per=60),))
@@ -249,7 +251,7 @@ def test_a_rate_of_no_node_lets_none_begin_as_a_number_or_as_a_percentage() -> N
 def test_what_is_remembered_stays_small_and_never_counts_less() -> None:
     """A node a minute for a week, under a rate of ten minutes and one of a day."""
     rates = (Rate(nodes="9%", per=600), Rate(nodes="100%", per=24 * HOUR))
-    periods, pool = {rate.per for rate in rates}, replace(a_pool(), usage={"nodes": 5000})
+    periods, pool = {rate.per for rate in rates}, replace(a_new_pool(), usage={"nodes": 5000})
     moments = []
     for minute in range(3 * 24 * 60):
         now = 60.0 * minute
@@ -267,5 +269,5 @@ def test_an_annotation_that_somebody_has_spoilt_counts_as_none() -> None:
     one, other = '{"at":"1970-01-01T00:00:05Z","reason":"Drifted","mark":"0a"}', '{"at":"1970-01-01T00:00:06Z",'
     text = f'{{"v":1,"entries":[{one},{{"at":"zz"}},7,{other}"reason":"Empty","nodes":3}},{{"reason":"Empty"}}]}}'
 
-    assert begun_of(replace(a_pool(), annotations={names.BEGUN: text})) == known
-    assert begun_of(replace(a_pool(), annotations={names.BEGUN: "x,Drifted@5=0000000a,Empty@6*3"})) == ()
+    assert begun_of(replace(a_new_pool(), annotations={names.BEGUN: text})) == known
+    assert begun_of(replace(a_new_pool(), annotations={names.BEGUN: "x,Drifted@5=0000000a,Empty@6*3"})) == ()

@@ -22,7 +22,7 @@ from dovetail.model.own.held_drains import NOT_HELD
 from dovetail.model.own.policies import Policy
 from dovetail.model.pods import Pod
 from dovetail.ports.failures import Forbidden, NotAsked, Retryable
-from tests.placement.builders import a_bound_pod, a_pool
+from tests.placement.builders import a_bound_pod, a_general_pool
 from worlds.fakes.cloud import FakeCloud
 from worlds.fakes.lookups import FakeLookups
 from worlds.fakes.nodes import FakeClaims, FakeNodes
@@ -524,7 +524,7 @@ async def test_a_hook_that_a_policy_passes_after_its_time_holds_a_reboot_no_long
     """TRM-47. Also where its pods are asked, though their time begins with that."""
     scene = Scene(a_bound_pod("p", "n"), annotations={HOOK: "mesh-team"})
     passes = Policy(name="passes", drain=DrainRules(hooks=HookRules(timeout=900.0, proceeds=True)))
-    scene.world.pools["gpu"] = a_pool("gpu")
+    scene.world.pools["gpu"] = a_general_pool("gpu")
     scene.world.rules = replace(scene.world.rules, policies={passes.name: passes})
     began = scene.world.clock
 

@@ -40,7 +40,7 @@ class Policed(FakeClaims):
             raise self.refusal
 
 
-def a_node(team: str, pod: str) -> ProposedNode:
+def a_proposed_node(team: str, pod: str) -> ProposedNode:
     return replace(
         NODE,
         labels=(*POOL.node_labels.items(), ("team", team)),
@@ -57,7 +57,7 @@ async def test_one_claim_is_refused_the_others_are_made_and_the_pool_is_told(ref
     creating = CreateNodeClaims(
         Policed(world, refusal), OnePool(POOL), FakeNotices(world), world.now, create_ties(world)
     )
-    proposed = (a_node("free", "p1"), a_node("refused", "p2"), a_node("free", "p3"))
+    proposed = (a_proposed_node("free", "p1"), a_proposed_node("refused", "p2"), a_proposed_node("free", "p3"))
     request = CreateRequest(plan_id="plan", proposed=proposed, type_lists=(("small", "large"),))
 
     outcome: CreateOutcome = await ActivityEnvironment().run(creating.create_node_claims, request)
@@ -77,7 +77,7 @@ async def test_a_refused_claim_is_asked_for_by_dry_runs_with_growing_pauses_and_
     refused.begin(ProvisioningRequest(refused_pods=("uid-p2",)))
     plan = ProvisioningPlan(
         seen=Seen(taken_at=0.0),
-        proposed=(a_node("free", "p1"), replace(a_node("refused", "p2"), pool="other")),
+        proposed=(a_proposed_node("free", "p1"), replace(a_proposed_node("refused", "p2"), pool="other")),
         type_lists=(("small",),),
     )
 

@@ -23,7 +23,7 @@ from dovetail.model.pools import Budget, DisruptionPolicy
 from dovetail.model.snapshot import Snapshot
 from tests.activities.test_departing import an_instance
 from tests.activities.test_gated_orders import OnePool
-from tests.lifecycle.objects import a_joined_claim, a_joined_node, a_pod, a_pool, target_of
+from tests.lifecycle.objects import a_joined_claim, a_joined_node, a_new_pool, a_web_pod, target_of
 from worlds.fakes import (
     FakeClaims,
     FakeCloud,
@@ -67,7 +67,7 @@ def a_world(node: dict[str, Any], *others: dict[str, Any]) -> World:
 
 async def mark(world: World, *, budget: str = "1", reboots: bool = False, wanted: bool = True) -> str:
     """Why it is not marked; empty if it is."""
-    pool = replace(a_pool(), disruption=DisruptionPolicy(budgets=(Budget(nodes=budget),)))
+    pool = replace(a_new_pool(), disruption=DisruptionPolicy(budgets=(Budget(nodes=budget),)))
 
     def fleet() -> Snapshot:
         return Snapshot(now=world.now(), claims=dict(world.claims), nodes=dict(world.nodes))
@@ -145,7 +145,7 @@ async def test_where_repair_is_not_a_disruption_nothing_is_marked_for_it() -> No
 
 async def test_pods_that_hold_the_node_are_left_to_the_bound_of_its_drain_which_begins_with_the_delete() -> None:
     world = a_world({"conditions": (SICK,)})
-    world.put(a_pod("held", node_name="node-0", do_not_disrupt="true"))
+    world.put(a_web_pod("held", node_name="node-0", do_not_disrupt="true"))
 
     assert await mark(world) == ""
     world.clock += 120.0  # its replacement starts meanwhile
@@ -176,7 +176,7 @@ async def test_a_drain_of_a_repair_before_the_delete_lasts_no_longer_than_its_bo
 ) -> None:
     """From the beginning of that drain on; if the node is well again, only its own grace period ends it."""
     world = a_world({"conditions": (SICK,)})
-    held = a_pod("held", node_name="node-0", do_not_disrupt="true")
+    held = a_web_pod("held", node_name="node-0", do_not_disrupt="true")
     world.put(replace(world.claims["pool-0"], termination_grace=own), held)
     world.instances = {"aws:///zone/i-0": an_instance("aws:///zone/i-0")}
     assert await mark(world) == ""

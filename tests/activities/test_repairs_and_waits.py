@@ -23,7 +23,7 @@ from tests.activities.test_departing import an_instance
 from tests.activities.test_gated_orders import UNHEALTHY, carry_out, silent
 from tests.activities.test_rebooting import Scene
 from tests.activities.test_repairing import OWNER, SICK, Policies, a_world, deleted, mark
-from tests.lifecycle.objects import a_joined_claim, a_joined_node, a_pod, target_of
+from tests.lifecycle.objects import a_joined_claim, a_joined_node, a_web_pod, target_of
 from worlds.fakes import FakeCloud, World, departure_ports, drain_ports, unlimited
 from worlds.fakes.pods import PodsMadeAnew
 from worlds.fakes.ports import detach_ports
@@ -117,7 +117,7 @@ async def test_a_hook_holds_the_first_eviction_of_a_repair_whose_bound_begins_an
     """TRM-47. Else its pods would have no second of their grace."""
     world, ref = await left_by(a_repair, **{PRE_DRAIN: "mesh-team"})
     began = world.clock
-    world.put(held := a_pod("held", node_name="node-0", do_not_disrupt="true"))
+    world.put(held := a_web_pod("held", node_name="node-0", do_not_disrupt="true"))
     world.at(began + 1800.0, lambda: without(world, ref.name, PRE_DRAIN))
     world.at(began + 9000.0, lambda: world.kill(held))
     departure = await BeginAndEndDeparture(departure_ports(world, cloud=FakeCloud(world)), world.now).begin_departure(
@@ -148,7 +148,7 @@ async def test_a_node_that_is_repaired_goes_by_its_own_deadline_whatever_hooks_h
     if not bounded:
         del kept[names.TERMINATION_DEADLINE]
     world.put(replace(claim, termination_grace=own, annotations=kept))
-    world.put(a_pod("held", node_name="node-0", do_not_disrupt="true"))
+    world.put(a_web_pod("held", node_name="node-0", do_not_disrupt="true"))
     if hook_off is not None:
         world.at(began + hook_off, lambda: without(world, ref.name, PRE_DRAIN))
     begin = BeginAndEndDeparture(departure_ports(world, cloud=FakeCloud(world)), world.now)
@@ -177,7 +177,7 @@ async def test_an_instance_ends_though_its_pod_was_made_anew_after_its_drain_was
         conditions=(*claim.conditions, *said),
         annotations={**claim.annotations, names.OWNER: OWNER, **forced},
     )
-    world.put(claim, node, replace(a_pod("app", node_name=node.name), created=600.0))
+    world.put(claim, node, replace(a_web_pod("app", node_name=node.name), created=600.0))
     world.instances = {claim.provider_id: an_instance(claim.provider_id, claim.uid)}
     pods, cloud = PodsMadeAnew(world, until=1e9), FakeCloud(world)
     ref = ClaimRef(name=claim.name, uid=claim.uid, pool="pool")

@@ -30,8 +30,9 @@ from dovetail.rules.brake.breakers import Happened, breakers_of
 from dovetail.workflows.disrupt_nodes import REPLACEMENT_SECONDS
 from tests.activities.test_gated_orders import OnePool
 from tests.activities.test_upkeep import Pools
-from tests.lifecycle.objects import DAEMON, a_claim, a_joined_claim, a_joined_node, a_pod, target_of
-from tests.placement.builders import NOW, a_pool
+from tests.lifecycle.objects import DAEMON, a_joined_claim, a_joined_node, a_web_pod, target_of
+from tests.placement.builders import a_general_pool
+from worlds.disruption import NOW, a_claim
 from worlds.fakes import (
     FakeClaims,
     FakeLookups,
@@ -131,7 +132,7 @@ async def give_back(world: World, *claims: str) -> str:
 async def test_a_replacement_without_pods_is_deleted() -> None:
     """DIS-158, DIQ-16: DaemonSet pods are on every node."""
     world = World()
-    world.put(a_replacement("a"), a_pod("agent", node_name="node-a", owners=(DAEMON,)))
+    world.put(a_replacement("a"), a_web_pod("agent", node_name="node-a", owners=(DAEMON,)))
 
     assert await give_back(world, "a", "never-made") == ""
     assert world.claims["a"].deleting_since is not None
@@ -140,7 +141,7 @@ async def test_a_replacement_without_pods_is_deleted() -> None:
 async def test_a_replacement_that_pods_have_moved_to_is_kept() -> None:
     """DIS-158: and it is the plan's no longer."""
     world = World()
-    world.put(a_replacement("a"), a_pod(node_name="node-a"))
+    world.put(a_replacement("a"), a_web_pod(node_name="node-a"))
 
     assert await give_back(world, "a") == "kept a"
     kept = world.claims["a"]
@@ -256,7 +257,7 @@ async def test_a_claim_that_another_plan_has_marked_is_refused_and_keeps_its_mar
 async def test_a_mark_comes_off_where_a_pod_has_been_bound_since_the_decision() -> None:
     """DIS-141, DIS-152: read after the taint, which keeps further pods away."""
     world = a_marked_world()
-    world.put(a_pod("late"))
+    world.put(a_web_pod("late"))
 
     outcome = await mark(world)
 
@@ -380,7 +381,7 @@ async def test_a_replacement_that_had_its_time_is_remembered_by_its_pool(
     changes: dict[str, Any], age: float, remembered: bool
 ) -> None:
     """Decision 226: once for its plan, although the step is tried again."""
-    pools = Pools(replace(a_pool(), resource_version="1"))
+    pools = Pools(replace(a_general_pool(), resource_version="1"))
     live = live_pauses(World(clock=NOW), pools=pools)
     memory = BreakerMemory(pools, live, lambda: NOW)
     fields = {"provider_id": "p://a", "conditions": (), "created": NOW - age, **changes}

@@ -18,7 +18,7 @@ from dovetail.ports.failures import NotReadable
 from dovetail.ports.objects import Eviction
 from dovetail.termination import timing
 from tests.activities.test_draining import START, Stage, new_stage
-from tests.lifecycle.objects import a_pod
+from tests.lifecycle.objects import a_web_pod
 from worlds.fakes import (
     FakeLookups,
     FakePods,
@@ -108,7 +108,7 @@ async def test_an_eviction_that_is_not_answered_takes_no_grace_of_other_pods() -
     """TRM-14, TRM-27: `web` is asked first, and its deletion comes to be due while that hangs."""
     stage = a_stage(silent=frozenset({"web"}))
     stage.pods.answers["uid-db"] = "blocked"
-    stage.holds(a_pod("db", grace_seconds=10), a_pod("web", grace_seconds=1))
+    stage.holds(a_web_pod("db", grace_seconds=10), a_web_pod("web", grace_seconds=1))
 
     assert await until_forced(stage, "db", START + 60.0) >= 9
 
@@ -117,7 +117,7 @@ async def test_a_deletion_that_is_not_answered_takes_no_grace_of_other_pods() ->
     """TRM-27."""
     stage = a_stage(silent=frozenset({"web"}))
     stage.pods.answers["uid-db"] = "blocked"
-    stage.holds(a_pod("db", grace_seconds=10), a_pod("web", grace_seconds=3600))
+    stage.holds(a_web_pod("db", grace_seconds=10), a_web_pod("web", grace_seconds=3600))
 
     assert await until_forced(stage, "db", START + 60.0) >= 9
 
@@ -125,7 +125,7 @@ async def test_a_deletion_that_is_not_answered_takes_no_grace_of_other_pods() ->
 async def test_a_pod_whose_request_waits_for_the_pace_keeps_its_own_grace() -> None:
     """TRM-14, TRM-27: thousands of others are evicted first; a deadline does not wait for them."""
     stage = a_stage(Queue())
-    stage.holds(a_pod("db", grace_seconds=10))
+    stage.holds(a_web_pod("db", grace_seconds=10))
 
     assert await stage.run(deadline=START + 60.0) == DrainOutcome(message="drained")
 
@@ -136,7 +136,7 @@ async def test_a_pod_whose_request_waits_for_the_pace_keeps_its_own_grace() -> N
 async def test_a_pod_is_asked_once_however_many_looks_its_request_lasts() -> None:
     queue = Queue()
     stage = a_stage(queue)
-    stage.holds(a_pod("db"))
+    stage.holds(a_web_pod("db"))
     stage.world.at(START + 30.0, queue.opened.set)
 
     assert await stage.run() == DrainOutcome(message="drained")
@@ -178,7 +178,7 @@ async def test_what_is_said_while_a_request_waits_for_the_pace_counts(say: Calla
     """Said in the moment in which its turn comes, and taken back later; no look comes in between."""
     queue = Queue()
     stage = a_stage(queue)
-    stage.holds(a_pod("db"))
+    stage.holds(a_web_pod("db"))
 
     def said() -> None:
         say(stage, True)

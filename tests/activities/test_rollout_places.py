@@ -37,7 +37,7 @@ from tests.activities.test_pauses import (
     marking,
     pauses,
 )
-from tests.lifecycle.objects import a_claim
+from worlds.disruption import a_claim
 from worlds.fakes import FakeClaims, FakeCloud, FakeLookups, FakeNotices, World, create_ties, live_pauses
 
 STEPS: Final = (RolloutStep(name="canary", to="1"), RolloutStep(name="rest", to="100%"))

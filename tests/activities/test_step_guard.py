@@ -13,7 +13,8 @@ from dovetail.lifecycle.liveness import launch_overdue, registration_overdue
 from dovetail.ports.clock import unfit_clock
 from dovetail.ports.failures import Retryable
 from dovetail.termination.evictions import plan_evictions
-from tests.lifecycle.objects import a_claim, a_pod
+from tests.lifecycle.objects import a_web_pod
+from worlds.disruption import a_claim
 
 
 @dataclass
@@ -66,7 +67,7 @@ def test_deadlines_are_judged_by_the_clusters_time(off: float) -> None:
     clock.heard(float(int(server)), 0.01)
     now = clock.now()
     claim = replace(a_claim(), created=server - 2.0)
-    pod = replace(a_pod(), grace_seconds=30)
+    pod = replace(a_web_pod(), grace_seconds=30)
 
     assert not launch_overdue(claim, now)
     assert not registration_overdue(claim, now)

@@ -26,7 +26,7 @@ from dovetail.messages.subjects import ClaimRef, Departure
 from dovetail.model.snapshot import Snapshot
 from dovetail.ports.failures import Failure, Forbidden, Misconfigured, NotSeenYet, Postponed, Refused, Unreachable
 from tests.activities.test_heartbeats import Step
-from tests.lifecycle.objects import a_pool
+from tests.lifecycle.objects import a_new_pool
 from worlds.fakes import FakeNotices, World, step_notices, unasked
 
 HOUR = timedelta(hours=1)
@@ -56,7 +56,7 @@ class StillView:
         return self.number
 
     def snapshot(self, reads: object = None) -> Snapshot:
-        return Snapshot(now=0.0, pools={"pool": a_pool()})
+        return Snapshot(now=0.0, pools={"pool": a_new_pool()})
 
 
 async def test_a_moment_that_has_passed_is_slept_for_longer_and_longer(monkeypatch: pytest.MonkeyPatch) -> None:

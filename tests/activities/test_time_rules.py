@@ -93,7 +93,7 @@ class Written:
         return replace(rollout, intent=intent)
 
 
-def a_cluster(*rules: Policy | Freeze | Rollout, now: float = NOON) -> Snapshot:
+def a_ruled_cluster(*rules: Policy | Freeze | Rollout, now: float = NOON) -> Snapshot:
     return with_rules(Snapshot(now=now, pools={"default": a_pool("default")}), *rules)
 
 
@@ -101,7 +101,7 @@ async def looked(*rules: Policy | Freeze | Rollout, now: float = NOON) -> tuple[
     written = Written()
     look = await TimeRuleUpkeep(
         written, lambda: now, catalogues=FakeCatalogues(), notices=FakeNotices(World()), questions=unasked()
-    ).look(a_cluster(*rules, now=now))
+    ).look(a_ruled_cluster(*rules, now=now))
     for write in look.due:
         await write()
     return written, look.again
@@ -261,7 +261,7 @@ STEPS = (RolloutStep(name="canary", to="1", soak=600), RolloutStep(name="rest", 
 async def test_a_step_of_a_roll_out_is_permitted_by_what_upkeep_writes() -> None:
     rollout = Rollout(name="r", generation=2, created=NOON - 60, pool="default", steps=STEPS)
     drifted = a_pair("n1", pool="default", also=("Drifted",))
-    world = replace(a_cluster(rollout), claims={drifted.claim.name: drifted.claim})
+    world = replace(a_ruled_cluster(rollout), claims={drifted.claim.name: drifted.claim})
     written = Written()
     look = await TimeRuleUpkeep(
         written, lambda: NOON, catalogues=FakeCatalogues(), notices=FakeNotices(World()), questions=unasked()
@@ -345,7 +345,7 @@ class Refusing:
         self.upkeep = TimeRuleUpkeep(self.written, lambda: self.now, self.made, self.notices, questions=unasked())  # type: ignore[arg-type]
 
     async def look(self) -> RolloutStatus:
-        world = replace(a_cluster(self.rollout, now=self.now), claims=self.claims)
+        world = replace(a_ruled_cluster(self.rollout, now=self.now), claims=self.claims)
         for write in (await self.upkeep.look(world)).due:
             await write()
         self.rollout = replace(self.rollout, status=self.written.rollouts["r"])
@@ -412,7 +412,7 @@ async def test_a_target_that_is_refused_is_said_on_its_node_class_once_and_held_
 def a_change(*rules: Policy | Freeze | Rollout) -> Snapshot:
     changed = Condition(type="Drifted", status="True", reason="NodePoolDrifted", changed=NOON)
     drifted = a_pair("n1", pool="default", also=(changed,))
-    return replace(a_cluster(*rules), claims={drifted.claim.name: drifted.claim})
+    return replace(a_ruled_cluster(*rules), claims={drifted.claim.name: drifted.claim})
 
 
 async def test_a_policy_has_a_roll_out_made_and_those_that_were_kept_for_a_month_taken_away() -> None:
@@ -439,7 +439,7 @@ async def test_what_became_of_an_approval_is_published_once_and_a_worker_that_be
 
     def with_answer(refused: str) -> Snapshot:
         status = RolloutStatus(answered=Answered(approval=replace(approval, at=NOON + len(refused)), refused=refused))
-        return a_cluster(replace(waiting, status=status))
+        return a_ruled_cluster(replace(waiting, status=status))
 
     world = World()
     upkeep = RolloutUpkeep(Written(), FakeNotices(world))

@@ -22,20 +22,12 @@ from dovetail.ports.failures import Conflict, Unreachable
 from dovetail.ports.objects import MetadataChange, PoolStatus
 from dovetail.settings.providers import provider_named
 from tests.activities.test_ordering import FakeClasses
-from tests.lifecycle.objects import (
-    NODE_CLASS,
-    a_claim,
-    a_joined_claim,
-    a_joined_node,
-    a_pod,
-    a_pool,
-    a_quiet_pool,
-    is_now,
-)
+from tests.lifecycle.objects import a_joined_claim, a_joined_node, a_new_pool, a_quiet_pool, a_web_pod, is_now
 from tests.placement.builders import one_of
+from worlds.disruption import EC2_CLASS, a_claim
 from worlds.fakes import FakeClaims, FakeNotices, World
 
-SUPPORTED = frozenset({(NODE_CLASS.group, NODE_CLASS.kind)})
+SUPPORTED = frozenset({(EC2_CLASS.group, EC2_CLASS.kind)})
 
 
 class Pools:
@@ -86,7 +78,7 @@ def seen(world: World, *pools: NodePool) -> Snapshot:
 
 async def test_a_new_pool_gets_its_status_and_its_hash_without_a_conflict() -> None:
     """NPL-1, NPL-10: two writers of one pool answered each other with conflicts."""
-    world, pool = World(), a_pool(hash="123")
+    world, pool = World(), a_new_pool(hash="123")
     pools = Pools(pool)
     task = PoolUpkeep(pools, FakeClaims(world), ReadyClass(), world.now)
 
@@ -102,7 +94,7 @@ async def test_a_new_pool_gets_its_status_and_its_hash_without_a_conflict() -> N
 
 async def test_a_migration_of_hashes_that_was_half_done_goes_on() -> None:
     """DIS-178, DUR-22: the claims are stamped before the pool, so that a look after a failure finds them again."""
-    world, pool = World(), a_pool(hash="123", annotations={names.NODE_POOL_HASH_VERSION: "v0"})
+    world, pool = World(), a_new_pool(hash="123", annotations={names.NODE_POOL_HASH_VERSION: "v0"})
     old = {names.NODE_POOL_HASH: "1", names.NODE_POOL_HASH_VERSION: "v0"}
     world.put(a_joined_claim(annotations=old))
     pools = Pools(pool)
@@ -127,7 +119,7 @@ async def test_a_migration_of_hashes_that_was_half_done_goes_on() -> None:
 
 async def test_a_pool_is_left_alone_until_the_cache_shows_our_write() -> None:
     """A second write at the version of the first is a sure conflict."""
-    world, pool = World(), a_pool(hash="123")
+    world, pool = World(), a_new_pool(hash="123")
     pools = Pools(pool)
     task = PoolUpkeep(pools, FakeClaims(world), ReadyClass(), world.now)
     for write in (await task.look(seen(world, pool))).due:
@@ -141,7 +133,7 @@ async def test_a_pool_is_left_alone_until_the_cache_shows_our_write() -> None:
 
 async def test_a_pool_of_a_restored_server_is_kept_up_although_its_version_is_lower_than_our_last_write() -> None:
     """NPL-10: it would stand still until the cluster has caught up with its own past."""
-    world, pool = World(), replace(a_pool(hash="123"), resource_version="5000")
+    world, pool = World(), replace(a_new_pool(hash="123"), resource_version="5000")
     pools = Pools(pool)
     task = PoolUpkeep(pools, FakeClaims(world), ReadyClass(), world.now)
     for write in (await task.look(seen(world, pool))).due:
@@ -188,7 +180,7 @@ async def test_a_pool_whose_class_is_missing_or_leaves_is_named_once_for_each() 
 
     def with_class(reason: str, status: Literal["True", "False"] = "False") -> NodePool:
         condition = Condition(type="NodeClassReady", status=status, reason=reason, message="it is so")
-        return replace(a_pool(), conditions=(condition,))
+        return replace(a_new_pool(), conditions=(condition,))
 
     states = [
         with_class("NodeClassReady", "True"),
@@ -211,7 +203,7 @@ OTHER = NodeClassRef(group="karpenter.other.example", kind="OtherNodeClass", nam
 async def test_pools_and_claims_of_another_provider_are_written_by_nobody_here() -> None:
     """PLM-1: not their hashes, not their conditions, and no Event speaks of them."""
     world = World()
-    pool = a_pool(hash="123", template={"node_class": OTHER})
+    pool = a_new_pool(hash="123", template={"node_class": OTHER})
     claim = a_joined_claim(node_class=OTHER, conditions=(is_now(names.LAUNCHED),))
     world.put(claim, a_joined_node())
     claims, catalogues = FakeClaims(world), ReadyClass()
@@ -263,7 +255,7 @@ async def test_pods_that_come_and_pods_that_go_are_stamped_and_those_within_ten_
     task = ClaimUpkeep(
         FakeClaims(world), ReadyClass(), world.now, reservation_labels=frozenset(), well_known=names.WELL_KNOWN_LABELS
     )
-    world.put(a_joined_claim(last_pod_event=world.clock - 60.0), a_joined_node(), a_pod("one"))
+    world.put(a_joined_claim(last_pod_event=world.clock - 60.0), a_joined_node(), a_web_pod("one"))
     stamps = []
 
     async def look(after: float) -> None:
@@ -274,11 +266,11 @@ async def test_pods_that_come_and_pods_that_go_are_stamped_and_those_within_ten_
         stamps.append(world.claims["pool-1"].last_pod_event)
 
     await look(0.0)
-    world.put(a_pod("two"))
+    world.put(a_web_pod("two"))
     await look(20.0)
-    world.kill(a_pod("two"))
+    world.kill(a_web_pod("two"))
     await look(1.0)
-    world.kill(a_pod("one"))
+    world.kill(a_web_pod("one"))
     await look(20.0)
 
     began = world.clock - 41.0
@@ -297,7 +289,9 @@ async def test_pods_of_a_node_that_is_not_initialised_are_stamped_once_it_is() -
     stamps = []
     for claim, pods in ((starting, ()), (starting, ("one",)), (joined, ("one",)), (joined, ("one",))):
         world.clock += 20.0
-        world.put(replace(claim, last_pod_event=world.claims["pool-1"].last_pod_event), *(a_pod(name) for name in pods))
+        world.put(
+            replace(claim, last_pod_event=world.claims["pool-1"].last_pod_event), *(a_web_pod(name) for name in pods)
+        )
         snapshot = replace(seen(world, a_quiet_pool()), pods=dict(world.pods))
         for write in (await task.look(snapshot)).due:
             await write()
@@ -307,9 +301,9 @@ async def test_pods_of_a_node_that_is_not_initialised_are_stamped_once_it_is() -
 
 
 async def test_a_claim_that_cannot_be_judged_keeps_its_conditions_and_the_others_get_theirs() -> None:
-    world, quiet = World(), replace(a_pool().disruption, consolidate_after=0.0)
+    world, quiet = World(), replace(a_new_pool().disruption, consolidate_after=0.0)
     world.put(a_joined_claim("odd", created=None), a_joined_claim("sound"))
-    pool = replace(a_pool(), disruption=quiet)
+    pool = replace(a_new_pool(), disruption=quiet)
     task = ClaimUpkeep(
         FakeClaims(world), ReadyClass(), world.now, reservation_labels=frozenset(), well_known=names.WELL_KNOWN_LABELS
     )
@@ -333,7 +327,7 @@ async def test_a_reserved_node_whose_reservation_is_gone_from_the_class_does_not
     absent = Expression(key="example.com/reservation-id", operator="DoesNotExist", values=())
     item = replace(item, requirements=(*item.requirements, absent))
     m5 = InstanceType(name="m5.large", requirements=(), capacity={}, overhead={}, offerings=(item,))
-    snapshot = replace(seen(world, a_pool()), catalogues={"pool": Catalogue(types=(m5,))})
+    snapshot = replace(seen(world, a_new_pool()), catalogues={"pool": Catalogue(types=(m5,))})
 
     async def drifted(reservation_labels: frozenset[str]) -> str:
         own = replace(world, claims=dict(world.claims))

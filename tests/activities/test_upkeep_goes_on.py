@@ -20,7 +20,7 @@ from tests.activities.test_provisioning import Stage
 from tests.activities.test_provisioning import stage as stage
 from tests.activities.test_upkeep import ReadyClass, seen
 from tests.adapters.simulator.manifests import a_new_claim
-from tests.lifecycle.objects import a_pool
+from tests.lifecycle.objects import a_new_pool
 from tests.waiting import until
 from worlds.fakes import World, unasked
 
@@ -75,7 +75,7 @@ async def test_a_class_that_no_pool_names_any_more_asks_for_no_further_look() ->
     world = World()
     statuses = PoolStatuses(ReadyClass(), world.now)
 
-    _, with_pool = await statuses.wanted(seen(world, a_pool()))
+    _, with_pool = await statuses.wanted(seen(world, a_new_pool()))
     world.clock += 3600
     _, without = await statuses.wanted(seen(world))
 

@@ -20,7 +20,7 @@ from dovetail.model.nodes import Condition, NodeClaim
 from dovetail.model.pools import NodePool
 from dovetail.model.values.time import format_time, parse_time
 from tests.activities.test_upkeep import Pools, ReadyClass, seen
-from tests.lifecycle.objects import a_joined_claim, a_joined_node, a_pool
+from tests.lifecycle.objects import a_joined_claim, a_joined_node, a_new_pool
 from tests.lifecycle.test_pool_health import an_end
 from worlds.fakes import FakeClaims, FakeNotices, World
 
@@ -42,7 +42,7 @@ def test_after_some_looks_nothing_is_written_any_more(
     arrival.shuffle(claims)
 
     async def play() -> None:
-        world, pools = World(), Pools(a_pool(hash="123"))
+        world, pools = World(), Pools(a_new_pool(hash="123"))
         world.clock = BEGAN - 100.0
         made = FakeClaims(world)
         world.put(a_joined_claim(), a_joined_node())

@@ -12,7 +12,7 @@ from dovetail.model.nodes import Condition
 from dovetail.ports.failures import Unreachable
 from tests.activities import test_departing, test_draining
 from tests.activities.test_draining import DEPARTURE
-from tests.lifecycle.objects import a_joined_claim, a_joined_node, a_pod
+from tests.lifecycle.objects import a_joined_claim, a_joined_node, a_web_pod
 
 
 @pytest.fixture
@@ -64,7 +64,7 @@ async def test_ten_nodes_of_one_instance_leave_together(departing: test_departin
 
 async def test_drained_is_written_when_the_last_pod_has_gone(draining: test_draining.Stage) -> None:
     """BEH-15: Unknown with the reason Draining until both are gone."""
-    one, two = a_pod("one", do_not_disrupt="true"), a_pod("two", do_not_disrupt="true")
+    one, two = a_web_pod("one", do_not_disrupt="true"), a_web_pod("two", do_not_disrupt="true")
     draining.holds(one, two)
     states: list[str] = []
     draining.world.at(1010.0, lambda: draining.world.kill(one))
@@ -84,7 +84,7 @@ def _status(condition: Condition | None) -> str:
 
 async def test_a_pod_that_waits_without_a_deadline_is_forced_when_one_is_written(draining: test_draining.Stage) -> None:
     """BEH-35: asked for politely at first, then the claim gets a deadline that its grace does not fit into."""
-    pod = a_pod(grace_seconds=30)
+    pod = a_web_pod(grace_seconds=30)
     draining.holds(pod)
     draining.pods.answers[pod.uid] = "blocked"
     claim = draining.world.claims["pool-1"]
@@ -100,7 +100,7 @@ async def test_a_pod_that_waits_without_a_deadline_is_forced_when_one_is_written
 async def test_a_thousand_pods_of_one_node_are_each_evicted_once(draining: test_draining.Stage) -> None:
     """BEH-32: side by side, no pod twice and none forgotten."""
     draining.pods.lasts = 0.5
-    draining.holds(*[a_pod(f"pod-{number}") for number in range(1000)])
+    draining.holds(*[a_web_pod(f"pod-{number}") for number in range(1000)])
     began = draining.world.clock
 
     await draining.run()

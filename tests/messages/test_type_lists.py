@@ -7,14 +7,17 @@ from dovetail.model.nodes import NodeClassRef
 LISTS = (("a", "b"), ("c",), ("d", "e", "f"))
 
 
-def a_node(type_list: int) -> ProposedNode:
+def a_proposed_node(type_list: int) -> ProposedNode:
     reference = NodeClassRef(group="g", kind="K", name="c")
     return ProposedNode(pool="p", pool_uid="u", node_class=reference, requirements=(), type_list=type_list)
 
 
 def a_command(*type_lists: int) -> DisruptionCommand:
     return DisruptionCommand(
-        reason="Drifted", method="drift", targets=(), replacements=tuple(a_node(number) for number in type_lists)
+        reason="Drifted",
+        method="drift",
+        targets=(),
+        replacements=tuple(a_proposed_node(number) for number in type_lists),
     )
 
 
