@@ -56,12 +56,13 @@ from dovetail.settings.settings import Settings
 from dovetail.wiring.simulated import SimulatedAdapter
 from dovetail.wiring.world import open_world
 from testbed.simulated_world import SimulatedWorld
-from tests.adapters.simulator.manifests import a_node_class, a_pdb, a_pod
+from tests.adapters.simulator.manifests import a_node_class, a_pdb
 from tests.cli.fleet import Reply, Served, serving_by
 from tests.cli.test_explain_node import a_bound_pod, a_managed_node
 from tests.cli.test_planned_changes import hashed
 from tests.cli.test_status_text import NOW
 from tests.cli.worlds import a_ready_pool
+from worlds.manifests import pod_manifest
 
 CLUSTER: Final = "prod-eu1"
 UID: Final = "7d0f3c52-9b7e-4f6e-8a57-0d1b4f3a9c11"
@@ -101,8 +102,8 @@ def _objects() -> Iterator[Json]:
     training["metadata"]["annotations"] = {names.DO_NOT_DISRUPT: "true"}
     yield training
     for number in range(3):
-        yield a_pod(f"search-{number}", {"app": "search"}, cpu="6")
-    yield a_pod("zonal", nodeSelector={names.ZONE: "eu-west-1d"})
+        yield pod_manifest(f"search-{number}", {"app": "search"}, cpu="6")
+    yield pod_manifest("zonal", nodeSelector={names.ZONE: "eu-west-1d"})
 
 
 def changed_pool() -> str:

@@ -13,10 +13,10 @@ from dovetail.answers.status.status import status_of
 from dovetail.cli.commands.status import show_nodes, show_status
 from dovetail.cli.output import NEEDS_PERSON
 from dovetail.model import names
-from tests.adapters.simulator.manifests import a_pod
 from tests.cli.test_explain_node import OPEN, a_bound_pod, a_managed_node
 from tests.cli.test_status_text import a_status, some_nodes
 from tests.cli.worlds import a_ready_pool, a_world, looked
+from worlds.manifests import pod_manifest
 
 SCREEN = Screen(width=120)
 
@@ -53,8 +53,8 @@ async def test_totals_needs_and_nodes_are_of_the_pool(tmp_path: Path) -> None:
         *a_managed_node("n3", "batch"),
         a_bound_pod("web-1", "n1"),
         a_bound_pod("web-2", "n2"),
-        a_pod("train", {"app": "train"}, nodeSelector={names.NODE_POOL: "batch"}, cpu="900"),
-        a_pod("far", {"app": "far"}, nodeSelector={names.ZONE: "nowhere"}),
+        pod_manifest("train", {"app": "train"}, nodeSelector={names.NODE_POOL: "batch"}, cpu="900"),
+        pod_manifest("far", {"app": "far"}, nodeSelector={names.ZONE: "nowhere"}),
     )
     look = await looked(world)
     found = document("ClusterStatus", "demo", status_of(look))

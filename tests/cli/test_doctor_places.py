@@ -11,8 +11,8 @@ from dovetail.model.snapshot import Snapshot
 from dovetail.ports.cloud import Instance
 from dovetail.ports.failures import Failure, Misconfigured, Unreachable
 from dovetail.wiring.world import World
-from tests.lifecycle.objects import a_claim, a_joined_claim
-from worlds.disruption import a_pool
+from tests.lifecycle.objects import a_joined_claim
+from worlds.disruption import a_claim, a_pool
 
 
 def a_running_instance() -> Instance:

@@ -15,8 +15,9 @@ from dovetail.model import names
 from dovetail.model.reasons.disruption_reasons import WhyNot
 from dovetail.model.values.json import Json
 from testbed.simulated_world import SimulatedWorld
-from tests.adapters.simulator.manifests import a_node, a_pdb, a_pod
+from tests.adapters.simulator.manifests import a_pdb
 from tests.cli.worlds import a_ready_pool, a_world, looked
+from worlds.manifests import node_manifest, pod_manifest
 
 OPEN = {"consolidateAfter": "0s", "budgets": [{"nodes": "100%"}]}
 
@@ -33,7 +34,7 @@ def a_managed_node(name: str = "n1", pool: str = "default") -> list[Json]:
         names.REGISTERED: "true",
         names.INITIALIZED: "true",
     }
-    node = a_node(name)
+    node = node_manifest(name)
     node["metadata"]["labels"].update(labels)
     node["spec"]["providerID"] = f"embedded://{name}"
     moment = "2026-01-01T00:00:00Z"
@@ -55,7 +56,7 @@ def a_managed_node(name: str = "n1", pool: str = "default") -> list[Json]:
 
 
 def a_bound_pod(name: str, node: str, app: str = "web") -> Json:
-    return {**a_pod(name, {"app": app}, nodeName=node), "status": {"phase": "Running"}}
+    return {**pod_manifest(name, {"app": app}, nodeName=node), "status": {"phase": "Running"}}
 
 
 async def explained(world: SimulatedWorld, name: str = "n1") -> NodeAnswer:

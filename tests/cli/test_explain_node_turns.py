@@ -8,16 +8,16 @@ import pytest
 from dovetail.answers.explain.explain_node import HeldPod, pods_that_wait
 from dovetail.model import names
 from dovetail.model.snapshot import Snapshot
-from tests.lifecycle.objects import DAEMON, a_joined_claim, a_pod, is_now
+from tests.lifecycle.objects import DAEMON, a_joined_claim, a_web_pod, is_now
 
 NOW = 5000.0
 MARKED = is_now(names.DISRUPTION_REASON, reason="Drifted")
 
 
 def waiting(share: float = 0.25, arriving: int = 3, **of_claim: Any) -> tuple[HeldPod, ...]:
-    here = [a_pod("web-1", ready=True), a_pod("agent", owners=(DAEMON,), ready=True)]
-    others = [a_pod(f"other-{n}", node_name="node-2", ready=True) for n in range(11 - arriving)]
-    new = [a_pod(f"new-{n}", node_name="node-3", ready=False, created=NOW - 10) for n in range(arriving)]
+    here = [a_web_pod("web-1", ready=True), a_web_pod("agent", owners=(DAEMON,), ready=True)]
+    others = [a_web_pod(f"other-{n}", node_name="node-2", ready=True) for n in range(11 - arriving)]
+    new = [a_web_pod(f"new-{n}", node_name="node-3", ready=False, created=NOW - 10) for n in range(arriving)]
     snapshot = Snapshot(now=NOW, pods={pod.uid: pod for pod in (*here, *others, *new)})
     look: Any = SimpleNamespace(snapshot=snapshot, settings=SimpleNamespace(owner_share=share))
     given = {"deleting_since": NOW, "conditions": (MARKED,), **of_claim}

@@ -19,10 +19,11 @@ from dovetail.messages.plans import ClaimRefusal
 from dovetail.messages.states import SchedulerState
 from dovetail.model.places.placements import PoolRefusal, Reason
 from dovetail.model.pools import Catalogue
-from tests.adapters.simulator.manifests import a_deployment, a_node, a_pod, a_pool
+from tests.adapters.simulator.manifests import a_deployment
 from tests.cli.worlds import a_ready_pool, a_world, looked
 from tests.placement.builders import a_bound_pod
 from tests.placement.test_kept_places import joining
+from worlds.manifests import node_manifest, pod_manifest, pool_manifest
 
 ML = [{"key": "team", "value": "ml", "effect": "NoSchedule"}]
 
@@ -32,7 +33,7 @@ def test_every_reason_of_the_closed_list_has_its_words() -> None:
 
 
 async def test_the_answer_for_a_pod_that_fits_a_pool_names_its_new_node(tmp_path: Path) -> None:
-    world = a_world(tmp_path, a_ready_pool(), a_pod("web", cpu="1500m"))
+    world = a_world(tmp_path, a_ready_pool(), pod_manifest("web", cpu="1500m"))
 
     answer = explain_pod(await looked(world), "default/web")
 
@@ -41,7 +42,7 @@ async def test_the_answer_for_a_pod_that_fits_a_pool_names_its_new_node(tmp_path
 
 
 async def test_a_taint_is_named_and_the_toleration_that_would_help(tmp_path: Path) -> None:
-    world = a_world(tmp_path, a_ready_pool("gpu", taints=ML), a_pod("web"))
+    world = a_world(tmp_path, a_ready_pool("gpu", taints=ML), pod_manifest("web"))
 
     answer = explain_pod(await looked(world), "web")
 
@@ -59,7 +60,7 @@ async def test_a_taint_is_named_and_the_toleration_that_would_help(tmp_path: Pat
 
 async def test_a_help_that_leads_to_the_next_refusal_is_not_given(tmp_path: Path) -> None:
     """Two things stand in the way: the taint and the label; taking one away alone does not help."""
-    world = a_world(tmp_path, a_ready_pool("gpu", taints=ML), a_pod("web", nodeSelector={"disk": "ssd"}))
+    world = a_world(tmp_path, a_ready_pool("gpu", taints=ML), pod_manifest("web", nodeSelector={"disk": "ssd"}))
 
     answer = explain_pod(await looked(world), "web")
 
@@ -68,7 +69,7 @@ async def test_a_help_that_leads_to_the_next_refusal_is_not_given(tmp_path: Path
 
 
 async def test_a_label_that_no_pool_has_is_named_with_the_selector_to_drop(tmp_path: Path) -> None:
-    world = a_world(tmp_path, a_ready_pool(), a_pod("web", nodeSelector={"disk": "ssd"}))
+    world = a_world(tmp_path, a_ready_pool(), pod_manifest("web", nodeSelector={"disk": "ssd"}))
 
     answer = explain_pod(await looked(world), "web")
 
@@ -79,7 +80,7 @@ async def test_a_label_that_no_pool_has_is_named_with_the_selector_to_drop(tmp_p
 
 
 async def test_the_answer_for_a_pod_larger_than_every_type_names_the_largest(tmp_path: Path) -> None:
-    world = a_world(tmp_path, a_ready_pool(), a_pod("giant", cpu="1000"))
+    world = a_world(tmp_path, a_ready_pool(), pod_manifest("giant", cpu="1000"))
 
     answer = explain_pod(await looked(world), "giant")
 
@@ -91,7 +92,9 @@ async def test_the_answer_for_a_pod_larger_than_every_type_names_the_largest(tmp
 
 async def test_limits_that_other_pods_use_up_do_not_hide_the_pods_own_trouble(tmp_path: Path) -> None:
     pool = a_ready_pool(limits={"cpu": "2"})
-    world = a_world(tmp_path, pool, a_pod("first", cpu="1500m"), a_pod("web", nodeSelector={"disk": "ssd"}))
+    world = a_world(
+        tmp_path, pool, pod_manifest("first", cpu="1500m"), pod_manifest("web", nodeSelector={"disk": "ssd"})
+    )
 
     answer = explain_pod(await looked(world), "web")
 
@@ -100,7 +103,7 @@ async def test_limits_that_other_pods_use_up_do_not_hide_the_pods_own_trouble(tm
 
 
 async def test_the_answer_for_a_pod_kept_out_by_limits_is_to_raise_them(tmp_path: Path) -> None:
-    world = a_world(tmp_path, a_ready_pool(limits={"cpu": "2"}), a_pod("web", cpu="3"))
+    world = a_world(tmp_path, a_ready_pool(limits={"cpu": "2"}), pod_manifest("web", cpu="3"))
 
     answer = explain_pod(await looked(world), "web")
 
@@ -112,9 +115,9 @@ async def test_existing_nodes_are_counted_by_what_rules_them_out(tmp_path: Path)
     world = a_world(
         tmp_path,
         a_ready_pool("gpu", taints=ML),
-        a_node("small", cpu="1"),
-        a_node("closed", taints=[{"key": "x", "effect": "NoSchedule"}]),
-        a_pod("web", cpu="2"),
+        node_manifest("small", cpu="1"),
+        node_manifest("closed", taints=[{"key": "x", "effect": "NoSchedule"}]),
+        pod_manifest("web", cpu="2"),
     )
 
     answer = explain_pod(await looked(world), "web")
@@ -124,7 +127,7 @@ async def test_existing_nodes_are_counted_by_what_rules_them_out(tmp_path: Path)
 
 
 async def test_a_pool_that_is_not_ready_is_named_although_it_refuses_nothing(tmp_path: Path) -> None:
-    world = a_world(tmp_path, a_pool("fresh"), a_pod("web"))
+    world = a_world(tmp_path, pool_manifest("fresh"), pod_manifest("web"))
 
     answer = explain_pod(await looked(world), "web")
 
@@ -137,7 +140,7 @@ async def test_a_pool_whose_class_is_not_ready_says_what_stands_on_it_and_where_
     of_class = next(c for c in pool["status"]["conditions"] if c["type"] == "NodeClassReady")
     of_class |= {"status": "False", "reason": "UnhealthyDependents", "message": "SubnetsReady: nothing was found"}
     next(c for c in pool["status"]["conditions"] if c["type"] == "Ready")["status"] = "False"
-    world = a_world(tmp_path, pool, a_pod("web"))
+    world = a_world(tmp_path, pool, pod_manifest("web"))
 
     found = await looked(world)
     [(name, why)] = explain_pod(found, "web").pools_left_out
@@ -154,7 +157,7 @@ async def test_a_pool_whose_class_is_not_ready_says_what_stands_on_it_and_where_
 
 
 async def test_a_pod_that_runs_waits_for_nothing(tmp_path: Path) -> None:
-    world = a_world(tmp_path, a_ready_pool(), a_node("n1"), a_pod("web"))
+    world = a_world(tmp_path, a_ready_pool(), node_manifest("n1"), pod_manifest("web"))
 
     answer = explain_pod(await looked(world), "web")
 
@@ -162,7 +165,7 @@ async def test_a_pod_that_runs_waits_for_nothing(tmp_path: Path) -> None:
 
 
 async def test_without_the_scheduler_the_answer_says_what_it_does_not_know(tmp_path: Path) -> None:
-    world = a_world(tmp_path, a_ready_pool(), a_pod("web"))
+    world = a_world(tmp_path, a_ready_pool(), pod_manifest("web"))
 
     answer = explain_pod(await looked(world), "web")
 
@@ -178,7 +181,7 @@ async def test_a_name_that_no_pod_has_is_one_line(tmp_path: Path) -> None:
 
 async def test_an_unreadable_pod_is_named_as_such(tmp_path: Path) -> None:
     world = a_world(tmp_path, a_ready_pool())
-    body = {**a_pod("bad"), "spec": {"containers": [{"resources": {"requests": {"cpu": "many"}}}]}}
+    body = {**pod_manifest("bad"), "spec": {"containers": [{"resources": {"requests": {"cpu": "many"}}}]}}
     body["metadata"] = {**body["metadata"], "uid": "u1"}
     world.put_raw(body)
 
@@ -188,7 +191,7 @@ async def test_an_unreadable_pod_is_named_as_such(tmp_path: Path) -> None:
 
 async def test_a_pod_for_which_a_place_is_kept_is_told_its_node(tmp_path: Path) -> None:
     """PLQ-36: until its node has been ready for ten seconds; then it is placed like any other."""
-    world = a_world(tmp_path, a_ready_pool(), a_pod("web"))
+    world = a_world(tmp_path, a_ready_pool(), pod_manifest("web"))
     look = await looked(world)
     [pod] = look.snapshot.pods.values()
     pod, (node, claim) = replace(pod, nominated_node="n1"), joining(pod)
@@ -212,7 +215,7 @@ async def test_a_pod_that_no_claim_can_suit_is_promised_no_node(tmp_path: Path) 
     colour = {"key": "karpenter.k8s.aws/instance-colour", "operator": "NotIn", "values": ["red"]}
     terms = {"nodeSelectorTerms": [{"matchExpressions": [colour]}]}
     affinity = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": terms}}
-    world = a_world(tmp_path, a_ready_pool(), a_pod("slip", affinity=affinity), a_pod("good"))
+    world = a_world(tmp_path, a_ready_pool(), pod_manifest("slip", affinity=affinity), pod_manifest("good"))
     look = await looked(world)
 
     slip, good = explain_pod(look, "default/slip"), explain_pod(look, "default/good")
@@ -227,7 +230,7 @@ async def test_a_pod_that_no_claim_can_suit_is_promised_no_node(tmp_path: Path) 
 
 async def test_a_pod_whose_claim_the_api_server_refuses_is_promised_no_node(tmp_path: Path) -> None:
     """What the Scheduler remembers of refusals is what `explain`, `plan` and `status` say."""
-    look = await looked(a_world(tmp_path, a_ready_pool(), a_pod("web"), a_pod("other")))
+    look = await looked(a_world(tmp_path, a_ready_pool(), pod_manifest("web"), pod_manifest("other")))
     uid, fresh = find_pod(look, "web").uid, find_pod(look, "other").uid
     refusal = ClaimRefusal(pool="default", why="NodeClaim/x: the policy says no", pods=(uid, "gone"))
     state = SchedulerState(cluster="c", refused_pods=(uid, fresh), claim_refusals=(refusal,))
@@ -243,7 +246,7 @@ async def test_a_pod_whose_claim_the_api_server_refuses_is_promised_no_node(tmp_
 
 
 async def test_many_pods_are_explained_at_once_as_each_alone(tmp_path: Path) -> None:
-    homeless = a_pod("homeless", nodeSelector={"topology.kubernetes.io/zone": "nowhere"})
+    homeless = pod_manifest("homeless", nodeSelector={"topology.kubernetes.io/zone": "nowhere"})
     look = await looked(a_world(tmp_path, a_ready_pool(), a_deployment(2, cpu="6"), homeless))
 
     rows = pods_of(look).pods

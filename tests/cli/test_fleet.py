@@ -33,11 +33,11 @@ from dovetail.messages.reports import ClusterReport, ReportedNeed, ReportedWorke
 from dovetail.model.objects.watched_kinds import FLEET as FLEET_KINDS
 from dovetail.wiring.world import open_world
 from testbed.simulated_world import SimulatedWorld
-from tests.adapters.simulator.manifests import a_pod
 from tests.cli.schemas import faults_of
 from tests.cli.test_explain_node import OPEN, a_managed_node
 from tests.cli.worlds import a_ready_pool, a_world, settings_of
 from tests.waiting import until
+from worlds.manifests import pod_manifest
 
 DAY = 86400.0
 NOW = 1_780_000_000.0
@@ -132,7 +132,7 @@ async def test_a_quiet_day_costs_less_than_fifty_actions(ground: Ground) -> None
 
 async def test_what_changes_is_said_in_the_next_look_and_once(ground: Ground) -> None:
     await ground.said(NOW)
-    ground.world.apply(a_pod("stuck", nodeSelector={"topology.kubernetes.io/zone": "nowhere"}))
+    ground.world.apply(pod_manifest("stuck", nodeSelector={"topology.kubernetes.io/zone": "nowhere"}))
     ground.world.player().settle(time.time())
     view = ground.source.opened.view
     await until(lambda: any(pod.unschedulable for pod in view.snapshot(FLEET_KINDS).pods.values()))

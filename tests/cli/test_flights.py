@@ -37,16 +37,17 @@ from dovetail.telemetry.metrics.karpenters.pod_times import PodTimes
 from dovetail.wiring.world import open_world
 from dovetail.worker.steps import Wiring
 from testbed.simulated_world import SimulatedWorld
-from tests.adapters.simulator.manifests import a_deployment, a_pdb, a_pod
+from tests.adapters.simulator.manifests import a_deployment, a_pdb
 from tests.cli.schemas import faults_of
 from tests.cli.test_explain_node import OPEN, a_bound_pod, a_managed_node
 from tests.cli.worlds import CLUSTER, a_ready_pool, a_world, looked, settings_of
 from worlds.fakes import on_duty
+from worlds.manifests import pod_manifest
 
 
 async def a_decision(folder: Path, kind: DecisionKind = "disruption") -> tuple[Settings, Recording]:
     """On a world with nodes that go and stay, and pods that wait and are refused."""
-    refused = a_pod("zonal", nodeSelector={"topology.kubernetes.io/zone": "nowhere"})
+    refused = pod_manifest("zonal", nodeSelector={"topology.kubernetes.io/zone": "nowhere"})
     nodes = [*a_managed_node(), *a_managed_node("n2"), a_bound_pod("held", "n2"), a_pdb(maxUnavailable=0)]
     world = a_world(folder, a_ready_pool(disruption=OPEN), a_deployment(3, cpu="6"), refused, *nodes)
     settings = settings_of(world).model_copy(update={"flights": str(folder / "flights")})

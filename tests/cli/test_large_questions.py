@@ -21,11 +21,11 @@ from dovetail.placement.constraints.preferences import relaxed
 from dovetail.wiring.world import open_world
 from dovetail.worker.http_server import Endpoint
 from testbed.simulated_world import SimulatedWorld
-from tests.adapters.simulator.manifests import a_pod
 from tests.cli.test_answers import a_change
 from tests.cli.test_explain_node import OPEN, a_bound_pod, a_managed_node
 from tests.cli.test_strangers_questions import Door
 from tests.cli.worlds import a_ready_pool, a_world, settings_of
+from worlds.manifests import pod_manifest
 
 FORMS: Final = 5_000  # relaxed forms of pods that one pass keeps, as `demands.MOST_KEPT` says
 PREFERRED: Final = "preferredDuringSchedulingIgnoredDuringExecution"
@@ -46,7 +46,7 @@ def a_choosy_pod(number: int, preferences: int) -> Json:
         for n, selector in enumerate(absent)
     ]
     affinity = {"nodeAffinity": {PREFERRED: nodes}, "podAntiAffinity": {PREFERRED: pods}}
-    return a_pod(f"p{number:03}", nodeSelector={"topology.kubernetes.io/zone": "nowhere"}, affinity=affinity)
+    return pod_manifest(f"p{number:03}", nodeSelector={"topology.kubernetes.io/zone": "nowhere"}, affinity=affinity)
 
 
 class Ticking:
@@ -118,7 +118,7 @@ async def test_the_forms_of_pods_that_give_up_preferences_are_kept_up_to_a_bound
 def a_busy_world(folder: Path) -> SimulatedWorld:
     """Thirty costly pods, and a node that might be consolidated."""
     pods = (a_choosy_pod(number, 5) for number in range(30))
-    plain = a_pod("plain", cpu="100m", nodeSelector={"kubernetes.io/arch": "arm64"})  # the last in turn
+    plain = pod_manifest("plain", cpu="100m", nodeSelector={"kubernetes.io/arch": "arm64"})  # the last in turn
     return a_world(folder, a_ready_pool(disruption=OPEN), *a_managed_node(), a_bound_pod("web-1", "n1"), *pods, plain)
 
 

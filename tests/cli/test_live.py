@@ -34,8 +34,9 @@ from dovetail.model import names
 from dovetail.model.values.time import format_time
 from dovetail.settings.settings import Settings, read_settings
 from testbed.simulated_world import SimulatedWorld
-from tests.adapters.simulator.manifests import a_deployment, a_node_class, a_pdb, a_pool
+from tests.adapters.simulator.manifests import a_deployment, a_node_class, a_pdb
 from tests.cli.worlds import CLUSTER, a_ready_pool, a_world, answered_here, settings_of
+from worlds.manifests import pool_manifest
 
 pytestmark = pytest.mark.temporal
 
@@ -93,7 +94,7 @@ async def test_a_claims_whole_life_is_listed_and_a_drain_that_hangs_names_its_po
 ) -> None:
     world = SimulatedWorld.create(tmp_path / "world.db")
     settings = settings_of(world)
-    for body in (a_node_class(), a_pool(), a_pdb(maxUnavailable=0), a_deployment(2)):
+    for body in (a_node_class(), pool_manifest(), a_pdb(maxUnavailable=0), a_deployment(2)):
         world.apply(body)
 
     with world.playing(), working(world):
@@ -256,7 +257,7 @@ async def test_the_log_has_a_launch_and_a_disruption_with_prices_and_savings_add
     world = SimulatedWorld.create(tmp_path / "world.db")
     settings = read_settings({}, cluster="recorded", world=world.file)
     empty = {"consolidationPolicy": "WhenEmpty", "consolidateAfter": "0s", "budgets": [{"nodes": "100%"}]}
-    for body in (a_node_class(), a_pool(disruption=empty), a_deployment(1)):
+    for body in (a_node_class(), pool_manifest(disruption=empty), a_deployment(1)):
         world.apply(body)
     began = time.time()
 

@@ -14,17 +14,17 @@ from dovetail.cli.top.top import Top
 from dovetail.cli.top.view import View, items_of
 from dovetail.model import names
 from dovetail.model.values.json import Json
-from tests.adapters.simulator.manifests import a_node
 from tests.cli.test_explain_node import OPEN, a_bound_pod, a_managed_node
 from tests.cli.test_status_text import a_status, nodes_in, some_nodes, status_in
 from tests.cli.worlds import a_ready_pool, a_world, looked
+from worlds.manifests import node_manifest
 
 EKS_MARKET = "eks.amazonaws.com/capacityType"
 
 
 def _of_a_group(name: str, kind: str, market: str = "ON_DEMAND") -> Json:
     """A node of a managed node group, as EKS labels it."""
-    node = a_node(name)
+    node = node_manifest(name)
     node["spec"]["providerID"] = f"embedded://{name}"
     node["metadata"]["labels"] |= {names.ZONE: "test-zone-a", names.INSTANCE_TYPE: kind, EKS_MARKET: market}
     return node

@@ -16,9 +16,10 @@ from dovetail.answers.plan.plan import PlanAnswer, plan_now
 from dovetail.answers.plan.plan_text import plan_text
 from dovetail.cli.main import main
 from dovetail.model import names
-from tests.adapters.simulator.manifests import a_deployment, a_node_class, a_pod, a_pool
+from tests.adapters.simulator.manifests import a_deployment, a_node_class
 from tests.cli.test_explain_node import OPEN, a_bound_pod, a_managed_node
 from tests.cli.worlds import CLUSTER, a_ready_pool, a_world, looked, settings_of
+from worlds.manifests import pod_manifest, pool_manifest
 
 
 def without_moment(answer: PlanAnswer) -> PlanAnswer:
@@ -30,7 +31,7 @@ async def test_a_plan_lists_new_nodes_refused_pods_and_disruptions(tmp_path: Pat
         tmp_path,
         a_ready_pool(disruption=OPEN),
         a_deployment(3, cpu="6"),
-        a_pod("zonal", nodeSelector={"topology.kubernetes.io/zone": "nowhere"}),
+        pod_manifest("zonal", nodeSelector={"topology.kubernetes.io/zone": "nowhere"}),
         *a_managed_node(),
     )
 
@@ -71,7 +72,7 @@ async def test_a_recorded_snapshot_gives_the_same_plan_as_the_cluster(tmp_path: 
 
 
 async def test_a_recorded_pod_is_refused_for_the_same_reasons(tmp_path: Path) -> None:
-    world = a_world(tmp_path, a_ready_pool(limits={"cpu": "2"}), a_pod("web", cpu="3"))
+    world = a_world(tmp_path, a_ready_pool(limits={"cpu": "2"}), pod_manifest("web", cpu="3"))
     settings, file = settings_of(world), tmp_path / "one.gz"
 
     await record(settings, file)
@@ -82,7 +83,7 @@ async def test_a_recorded_pod_is_refused_for_the_same_reasons(tmp_path: Path) ->
 
 
 async def test_a_recording_holds_no_environment_and_no_user_data(tmp_path: Path) -> None:
-    pod = a_pod("web")
+    pod = pod_manifest("web")
     pod["spec"]["containers"][0]["env"] = [{"name": "PASSWORD", "value": "hunter2"}]
     pod["spec"]["containers"][0]["args"] = ["--token=hunter2"]
     world = a_world(tmp_path, a_ready_pool(), pod, a_node_class(userData="hunter2"))
@@ -97,7 +98,7 @@ async def test_a_recording_holds_no_environment_and_no_user_data(tmp_path: Path)
 
 async def test_an_object_that_cannot_be_read_is_named_from_the_recording_too(tmp_path: Path) -> None:
     world = a_world(tmp_path, a_ready_pool())
-    broken = a_pool("broken")
+    broken = pool_manifest("broken")
     broken["metadata"]["uid"] = "u1"
     broken["spec"]["limits"] = {"cpu": "many"}
     world.put_raw(broken)
@@ -140,7 +141,7 @@ def test_the_commands_end_with_1_and_one_line_for_a_bad_name(
 
 
 def test_json_holds_the_same_facts_for_scripts(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    world = a_world(tmp_path, a_ready_pool(), a_pod("web", cpu="1500m"))
+    world = a_world(tmp_path, a_ready_pool(), pod_manifest("web", cpu="1500m"))
     file = str(tmp_path / "one.gz")
     assert main(["snapshot", file, "--cluster", CLUSTER, "--world", str(world.file)]) == 0
     capsys.readouterr()
@@ -157,7 +158,7 @@ def test_an_answer_from_a_recording_names_the_cluster_that_was_recorded(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("CLUSTER_NAME", raising=False)
-    world = a_world(tmp_path, a_ready_pool(), a_pod("web", cpu="1500m"))
+    world = a_world(tmp_path, a_ready_pool(), pod_manifest("web", cpu="1500m"))
     file, change = str(tmp_path / "one.gz"), tmp_path / "change.yaml"
     assert main(["snapshot", file, "--cluster", CLUSTER, "--world", str(world.file)]) == 0
     capsys.readouterr()

@@ -11,11 +11,11 @@ from dovetail.answers.record import history, made_for
 from dovetail.answers.record.entries import Entries
 from dovetail.answers.record.history import Story, stories_of
 from dovetail.model import names
-from tests.adapters.simulator.manifests import a_pod
 from tests.cli.test_explain_node import a_bound_pod, a_managed_node
 from tests.cli.test_planned_pods import RECORDED, temporal
 from tests.cli.test_savings import DISRUPTION
 from tests.cli.worlds import a_ready_pool, a_world, looked, settings_of
+from worlds.manifests import pod_manifest
 
 PLANNED = "default/web-5a07fe8f5a-9e66050366"  # a pod of the recorded Scheduler, and the claim that was made for it
 MADE = "demo/claim/pool-dce7bc055d-0"
@@ -82,7 +82,7 @@ async def test_a_pod_that_is_gone_is_found_by_the_claim_that_was_made_for_it(tmp
 
 
 async def test_a_pod_that_waits_has_no_story_yet_and_is_said_to_wait(tmp_path: Path, client: Any) -> None:
-    world = a_world(tmp_path, a_ready_pool(), a_pod("late"))
+    world = a_world(tmp_path, a_ready_pool(), pod_manifest("late"))
 
     answer = await stories_of(client, settings_of(world), "default/late", (await looked(world)).snapshot)
 

@@ -18,12 +18,12 @@ from dovetail.model import names
 from dovetail.model.values.time import format_time
 from dovetail.rules.brake.breakers import Breaker, Happened, with_breaker
 from testbed.simulated_world import SimulatedWorld
-from tests.adapters.simulator.manifests import a_node
 from tests.cli.fleet import the_nodes
 from tests.cli.test_explain_node import a_managed_node
 from tests.cli.test_pauses import target
 from tests.cli.worlds import CLUSTER, a_ready_pool, a_world
 from worlds.disruption import a_pool as a_node_pool
+from worlds.manifests import node_manifest
 
 WHY = ("--reason", "a bad disk")
 
@@ -32,7 +32,7 @@ WHY = ("--reason", "a bad disk")
 def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> SimulatedWorld:
     """Two nodes of ours, and one that is not."""
     monkeypatch.setenv("LOGNAME", "alice")
-    made = a_world(tmp_path, a_ready_pool(), *a_managed_node("n1"), *a_managed_node("n2"), a_node("foreign"))
+    made = a_world(tmp_path, a_ready_pool(), *a_managed_node("n1"), *a_managed_node("n2"), node_manifest("foreign"))
     for claim in made.objects("NodeClaim"):
         owner = {"apiVersion": "karpenter.sh/v1", "kind": "NodeClaim"}
         owner |= {key: claim["metadata"][key] for key in ("name", "uid")}

@@ -26,12 +26,13 @@ from dovetail.cli.main import main
 from dovetail.connection.presence import TemporalPresence
 from dovetail.messages.plans import DisruptionCommand, Target
 from dovetail.wiring.world import open_world
-from tests.adapters.simulator.manifests import a_deployment, a_pod
+from tests.adapters.simulator.manifests import a_deployment
 from tests.cli.schemas import faults_of, kinds
 from tests.cli.test_answers import a_change
 from tests.cli.test_explain_node import OPEN, a_bound_pod, a_managed_node
 from tests.cli.test_savings import DISRUPTION, HOUR, LAUNCH
 from tests.cli.worlds import a_ready_pool, a_world, settings_of
+from worlds.manifests import pod_manifest
 
 ENDED = replace(DISRUPTION, kind="termination", drained=2 * HOUR, instance_gone=3 * HOUR)
 CHANGE = urlencode({"file": packed(a_change(weight=7, disruption=OPEN)), "called": "change.yaml", "for": "1d"})
@@ -59,7 +60,7 @@ ELSEWHERE = {"History", "Log", "Savings", "FlightList", "Replay", "Fleet"}
 @pytest_asyncio.fixture(loop_scope="session")
 async def api(tmp_path: Path) -> AsyncIterator[Api]:
     """Over nodes that go and stay, pods that wait and are refused, and a shadow that has seen both ways."""
-    refused = a_pod("zonal", nodeSelector={"topology.kubernetes.io/zone": "nowhere"})
+    refused = pod_manifest("zonal", nodeSelector={"topology.kubernetes.io/zone": "nowhere"})
     nodes = [*a_managed_node(), *a_managed_node("n2"), a_bound_pod("held", "n2")]
     simulated = a_world(tmp_path, a_ready_pool(disruption=OPEN), a_deployment(2, cpu="6"), refused, *nodes)
     settings = settings_of(simulated)

@@ -23,9 +23,9 @@ from dovetail.notices.placements import placement_notices
 from dovetail.placement.place_pods import Index, place
 from dovetail.settings.deciding import placement_settings
 from dovetail.workflows.options import launching
-from tests.adapters.simulator.manifests import a_pod
 from tests.cli.test_explain_node import a_managed_node
 from tests.cli.worlds import a_ready_pool, a_world, looked
+from worlds.manifests import pod_manifest
 
 DENIED = "Unauthorized: not authorized to perform: ec2:CreateFleet"
 
@@ -107,7 +107,7 @@ async def test_subnets_without_addresses_are_named_wherever_somebody_asks_why_no
     for pool, key, value in zip(pools, (names.ZONE, names.ARCH), ("test-zone-a", "sparc"), strict=True):
         only = {"key": key, "operator": "In", "values": [value]}
         pool["spec"]["template"]["spec"]["requirements"] = [only]
-    look = without_addresses(await looked(a_world(tmp_path, *pools, a_pod("lone"))))
+    look = without_addresses(await looked(a_world(tmp_path, *pools, pod_manifest("lone"))))
     where = f"{FULL}: on-demand in test-zone-a, spot in test-zone-a"
 
     answer, plan = explain_pod(look, "default/lone"), plan_now(look)
@@ -169,7 +169,7 @@ async def test_a_pod_whose_only_pool_is_sold_out_has_an_event_that_says_so(tmp_p
 
 async def test_a_pod_that_chooses_a_zone_without_addresses_is_told_so(tmp_path: Path) -> None:
     zone = "test-zone-a"
-    look = await looked(a_world(tmp_path, a_ready_pool(), a_pod("lone", nodeSelector={names.ZONE: zone})))
+    look = await looked(a_world(tmp_path, a_ready_pool(), pod_manifest("lone", nodeSelector={names.ZONE: zone})))
     full = without_addresses(look).snapshot.catalogues["default"].types
     types = tuple(
         replace(
@@ -211,7 +211,7 @@ async def test_a_refused_launch_needs_a_person_after_three_tries(tmp_path: Path)
 
 async def test_a_refused_launch_is_said_by_status_by_explain_pod_and_by_doctor(tmp_path: Path) -> None:
     """A right was taken away: the pods' node is not on its way."""
-    world = a_world(tmp_path, a_ready_pool(), a_pod("web"))
+    world = a_world(tmp_path, a_ready_pool(), pod_manifest("web"))
     uid = world.objects("Pod")[0]["metadata"]["uid"]
     world.apply(a_refused_claim(uid))
     look = await looked(world)

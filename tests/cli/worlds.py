@@ -13,7 +13,8 @@ from dovetail.cli.local import LocalSource
 from dovetail.model.values.json import Json
 from dovetail.settings.settings import Settings, read_settings
 from testbed.simulated_world import SimulatedWorld
-from tests.adapters.simulator.manifests import a_node_class, a_pool
+from tests.adapters.simulator.manifests import a_node_class
+from worlds.manifests import pool_manifest
 
 CLUSTER = "demo"
 _CONDITIONS = ("Ready", "ValidationSucceeded", "NodeClassReady")
@@ -31,7 +32,7 @@ def a_world(folder: Path, *bodies: Json) -> SimulatedWorld:
 
 def a_ready_pool(name: str = "default", taints: list[Json] | None = None, **spec: Any) -> Json:
     """A pool that a worker has found ready."""
-    pool = a_pool(name, **spec)
+    pool = pool_manifest(name, **spec)
     pool["spec"]["template"]["spec"]["taints"] = taints or []
     moment = "2026-01-01T00:00:00Z"
     pool["status"] = {

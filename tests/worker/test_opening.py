@@ -24,7 +24,7 @@ from tests.adapters.kube.fake_server import FakeServer, Reply, fake_server, says
 from tests.system.test_temporal_away import ask
 from tests.waiting import until
 from tests.worker.made_up_cloud import MadeUpCloud
-from tests.worker.test_providers import CHOSEN, a_cluster
+from tests.worker.test_providers import CHOSEN, an_empty_cluster
 
 NAMESPACE = "/api/v1/namespaces/kube-system"
 NO_LEASES = {"kind": "LeaseList", "metadata": {"resourceVersion": "1"}, "items": []}
@@ -34,7 +34,7 @@ ITS_UID = says(200, {"metadata": {"name": "kube-system", "uid": "uid-1"}})
 @pytest.fixture
 async def server(tmp_path: Path) -> AsyncIterator[FakeServer]:
     async with fake_server(tmp_path) as started:
-        a_cluster(started)
+        an_empty_cluster(started)
         started.on("/apis/coordination.k8s.io/v1/leases", says(200, NO_LEASES))
         yield started
 

@@ -16,16 +16,10 @@ from dovetail.telemetry.metrics.karpenters.pod_times import PodTimes
 from dovetail.worker.steps import Wiring
 from tests.activities.test_claim_conditions import JudgingClass
 from tests.activities.test_upkeep import SUPPORTED, Pools
-from tests.lifecycle.objects import (
-    NODE_CLASS,
-    a_claim,
-    a_joined_claim,
-    a_joined_node,
-    a_pool,
-    is_now,
-)
+from tests.lifecycle.objects import a_joined_claim, a_joined_node, a_new_pool, is_now
 from tests.metrics.shown import shown
 from worlds import fakes
+from worlds.disruption import EC2_CLASS, a_claim
 from worlds.fakes import on_duty
 
 NOW = 100_000.0
@@ -40,7 +34,7 @@ class Judging(JudgingClass):
         return (RepairPolicy(condition=names.READY, status="Unknown", toleration=60.0),)
 
 
-def a_cluster(of: NodeClassRef) -> Snapshot:
+def a_foreign_cluster(of: NodeClassRef) -> Snapshot:
     """A pool of this class with claims in all states in which something would be done about ours."""
     sick = a_joined_claim("sick", provider_id="i-2", node_name="sick", annotations={names.OWNER: "c/disrupt/1"})
     claims = [
@@ -53,7 +47,9 @@ def a_cluster(of: NodeClassRef) -> Snapshot:
         a_joined_node("node-1", deleting_since=NOW - 60.0),
         a_joined_node("sick", provider_id="i-2", conditions=(SILENT,)),
     ]
-    pool = a_pool(limits={"cpu": 10**12}, annotations={names.PAUSED: "drains", names.PAUSED_BY: "alice"}, replicas=9)
+    pool = a_new_pool(
+        limits={"cpu": 10**12}, annotations={names.PAUSED: "drains", names.PAUSED_BY: "alice"}, replicas=9
+    )
     return Snapshot(
         now=NOW,
         claims={each.name: replace(each, node_class=of) for each in claims},
@@ -113,14 +109,14 @@ def measured(cluster: Snapshot) -> set[str]:
 
 async def test_what_belongs_to_another_provider_is_left_alone() -> None:
     """PLM-1: no finalizer on or off, no condition, no annotation, no Event and no metric of its pools."""
-    others = a_cluster(OTHER)
+    others = a_foreign_cluster(OTHER)
 
     assert (await written_by_upkeep(others), await ordered(others), measured(others)) == (set(), set(), set())
 
 
 async def test_the_same_of_our_provider_is_looked_after() -> None:
     """PLM-1: what the test above would miss if it looked at nothing."""
-    ours = a_cluster(NODE_CLASS)
+    ours = a_foreign_cluster(EC2_CLASS)
 
     assert await written_by_upkeep(ours) >= {"ClaimUpkeep", "PoolUpkeep", "PauseUpkeep", "CancelUpkeep", "LabelUpkeep"}
     assert await ordered(ours) >= {"owners", "deserted", "marks", "expired", "RepairFinder", "LostInstanceFinder"}

@@ -21,7 +21,8 @@ from dovetail.model.snapshot import Snapshot
 from dovetail.ports.failures import NotSeenYet
 from dovetail.ports.view import ClusterView
 from dovetail.worker.predecessors import end_lost_steps, is_gone, silent_workers, take_over
-from tests.lifecycle.objects import a_claim, a_joined_claim
+from tests.lifecycle.objects import a_joined_claim
+from worlds.disruption import a_claim
 
 STARTED = PendingActivityState.PENDING_ACTIVITY_STATE_STARTED
 HOST = socket.gethostname()

@@ -22,8 +22,8 @@ from dovetail.settings.providers import DEFAULT, PROVIDERS, provider_named
 from dovetail.settings.settings import Settings, SettingsError, read_settings
 from dovetail.wiring.world import World, open_world
 from tests.adapters.kube.fake_server import FakeServer, fake_server, says, streams
-from tests.lifecycle.objects import a_claim
 from tests.worker.made_up_cloud import NODE_CLASS, SHAPE, MadeUpCloud, MadeUpEnvironment
+from worlds.disruption import a_claim
 
 ROOT: Final = Path(__file__).parents[2]
 NOTHING: Final[Mapping[str, Sequence[Json]]] = {}
@@ -36,7 +36,7 @@ def made_up(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(PROVIDERS, "made-up", "tests.worker.made_up_cloud")
 
 
-def a_cluster(server: FakeServer) -> None:
+def an_empty_cluster(server: FakeServer) -> None:
     """Empty, but for one NodeClass of the made-up cloud."""
     for path in [kind.path for kind in CLUSTER_KINDS] + [NODE_CLASS.path]:
         server.on(path, says(200, {"metadata": {"resourceVersion": "5"}, "items": []}))
@@ -54,7 +54,7 @@ async def opened(
 ) -> AsyncIterator[tuple[World, FakeServer]]:
     """The made-up cloud through the front door, over the adapter that a worker has. `listed`: objects by their path."""
     async with fake_server(folder) as server:
-        a_cluster(server)
+        an_empty_cluster(server)
         for path, items in listed.items():
             server.on(path, says(200, {"metadata": {"resourceVersion": "5"}, "items": items}))
         world = await open_world(read_settings({**CHOSEN, "KUBECONFIG": str(server.kubeconfig()), **given}))

@@ -14,10 +14,10 @@ from dovetail.model import names
 from dovetail.settings.settings import Settings
 from dovetail.wiring.world import open_world
 from testbed.simulated_world import SimulatedWorld
-from tests.adapters.simulator.manifests import a_pod
 from tests.cli.test_explain_node import OPEN, a_managed_node
 from tests.cli.worlds import a_ready_pool, a_world, settings_of
 from tests.waiting import until
+from worlds.manifests import pod_manifest
 
 Watched = tuple[SimulatedWorld, Shadow]
 
@@ -78,7 +78,7 @@ async def test_a_node_that_a_person_deletes_is_not_compared(watched: Watched) ->
 async def test_what_karpenter_launched_for_a_pod_is_compared_with_what_dovetail_would_have(watched: Watched) -> None:
     """Also where its claim came before the shadow had decided: that claim is not taken for room."""
     simulated, shadow = watched
-    pod = a_pod("lone", cpu="7")
+    pod = pod_manifest("lone", cpu="7")
     pod["spec"]["containers"][0]["resources"] = {"requests": {"cpu": "7"}}
     simulated.apply(pod)
     simulated.player().settle(0.0)

@@ -14,6 +14,7 @@ from dovetail.activities.upkeep.claims import ClaimUpkeep
 from dovetail.activities.upkeep.keep_up import KeepUp
 from dovetail.background.supervised import stop
 from dovetail.model import names
+from dovetail.model.nodes import NodeClassRef
 from dovetail.model.own.claim_memory import CalledOff, memory_of
 from dovetail.model.pools import Catalogue, NodePool
 from dovetail.model.snapshot import Snapshot
@@ -27,6 +28,7 @@ from tests.waiting import until, until_answered
 from tests.worker.made_up_cloud import NODE_CLASS, MadeUpCloud
 from tests.worker.test_providers import opened
 from worlds.fakes import unasked
+from worlds.manifests import pool_manifest
 
 CLAIMS = "/apis/karpenter.sh/v1/nodeclaims"
 POOLS = "/apis/karpenter.sh/v1/nodepools"
@@ -37,9 +39,9 @@ LONG_AGO = "2026-01-01T00:00:00Z"
 ITS_PATH = f"{CLAIMS}/{CALLED_OFF}"
 
 
-def a_pool() -> Json:
-    template = {"spec": {"nodeClassRef": CLASS, "requirements": []}}
-    return {"metadata": {"name": "web", "uid": "pool-1", "resourceVersion": "2"}, "spec": {"template": template}}
+def a_listed_pool() -> Json:
+    of = NodeClassRef(group=NODE_CLASS.group, kind=NODE_CLASS.kind, name="default")
+    return {**pool_manifest(of=of), "metadata": {"name": "web", "uid": "pool-1", "resourceVersion": "2"}}
 
 
 def a_launched_claim(name: str, **annotations: str) -> Json:
@@ -84,7 +86,7 @@ async def silent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterat
     monkeypatch.setattr(patient_catalogues, "PATIENCE_SECONDS", 0.05)
     claims = [a_launched_claim(f"claim-{number}") for number in range(9)]
     called_off = a_launched_claim(CALLED_OFF, **{names.CANCEL: "not now", names.CANCEL_BY: "alice"})
-    listed = {POOLS: [a_pool()], CLAIMS: [*claims, called_off]}
+    listed = {POOLS: [a_listed_pool()], CLAIMS: [*claims, called_off]}
     async with opened(tmp_path, listed=listed) as (world, server):
         server.on(ITS_PATH, says(200, called_off))
         yield world, server

@@ -30,7 +30,7 @@ from dovetail.ports.interruptions import Message
 from dovetail.worker.absence.departures import Departures, DepartureSteps
 from dovetail.worker.absence.stand_in import StandIn, Warnings
 from tests.activities.test_departing import an_instance
-from tests.lifecycle.objects import a_joined_claim, a_joined_node, a_pod
+from tests.lifecycle.objects import a_joined_claim, a_joined_node, a_web_pod
 from worlds.fakes import (
     FakeClaims,
     FakeCloud,
@@ -215,7 +215,7 @@ class Stage:
 @pytest.fixture
 async def stage() -> Any:
     made = Stage()
-    made.world.put(a_joined_claim(), a_joined_node(), a_pod("web"))
+    made.world.put(a_joined_claim(), a_joined_node(), a_web_pod("web"))
     task = asyncio.create_task(made.stand_in.run())
     yield made
     task.cancel()
@@ -252,7 +252,7 @@ async def test_a_message_whose_claim_cannot_be_deleted_is_not_acknowledged(stage
     stage.claims.delete = delete  # type: ignore[method-assign]
     stage.world.put(a_joined_claim("pool-2", uid="uid-pool-2", provider_id="aws:///zone/i-2", node_name="node-2"))
     stage.world.put(
-        a_joined_node("node-2", uid="uid-node-2", provider_id="aws:///zone/i-2"), a_pod("db", node_name="node-2")
+        a_joined_node("node-2", uid="uid-node-2", provider_id="aws:///zone/i-2"), a_web_pod("db", node_name="node-2")
     )
     stage.world.claims["pool-2"] = replace(stage.world.claims["pool-2"], deleting_since=1000.0)
     stage.answers.remember((a_warning(),))
@@ -394,7 +394,7 @@ async def test_two_workers_that_drain_one_node_take_each_pod_off_once() -> None:
     world = World()
     one, two = Stage(world), Stage(world)
     for number in range(5):
-        world.put(a_pod(f"web-{number}"))
+        world.put(a_web_pod(f"web-{number}"))
     world.put(a_joined_claim(deleting_since=1000.0), a_joined_node())
 
     one.departures.take_up()

@@ -23,7 +23,8 @@ from dovetail.model.snapshot import Snapshot
 from dovetail.ports.cloud import Catalogues
 from dovetail.ports.view import ClusterView
 from dovetail.worker.unanswered import LOOK_SECONDS, Subject, Unanswered, Wait, departures_in, pods_in
-from tests.lifecycle.objects import a_claim, a_joined_claim, a_joined_node, a_pod, is_now
+from tests.lifecycle.objects import a_joined_claim, a_joined_node, a_web_pod, is_now
+from worlds.disruption import a_claim
 from worlds.fakes.descriptions import running_as
 
 SCHEDULER, CARETAKER = "c/scheduler", "c/caretaker"
@@ -246,7 +247,7 @@ class View:
 
 def test_a_pod_waits_until_a_claim_is_promised_to_it_and_again_when_that_one_has_joined() -> None:
     pods = [
-        a_pod(uid, uid=uid, node_name="", phase="Pending", unschedulable=True, resource_version="7")
+        a_web_pod(uid, uid=uid, node_name="", phase="Pending", unschedulable=True, resource_version="7")
         for uid in ("a", "b", "c")
     ]
     planned = {names.PLANNED_PODS: "b"}

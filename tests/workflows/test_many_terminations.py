@@ -25,7 +25,7 @@ from dovetail.settings.settings import Settings
 from dovetail.worker.steps import steps_of
 from dovetail.worker.task_queues import queue_worker
 from dovetail.workflows.options import waiting
-from tests.lifecycle.objects import a_joined_claim, a_joined_node, a_pod
+from tests.lifecycle.objects import a_joined_claim, a_joined_node, a_web_pod
 from tests.waiting import until_answered
 from tests.workflows.test_claim_owner import STEPS, willing
 from worlds.fakes import (
@@ -90,7 +90,7 @@ def a_world(count: int) -> World:
     for number in range(count):
         node = f"node-{number}"
         world.put(a_joined_claim(f"claim-{number}", uid=f"uid-{number}", deleting_since=world.clock))
-        world.put(a_joined_node(node, uid=f"n-{number}"), a_pod(f"pod-{node}", node_name=node))
+        world.put(a_joined_node(node, uid=f"n-{number}"), a_web_pod(f"pod-{node}", node_name=node))
     return world
 
 

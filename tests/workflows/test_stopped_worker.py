@@ -21,7 +21,7 @@ from dovetail.settings.settings import Settings
 from dovetail.worker.sandbox import runner
 from dovetail.worker.task_queues import queue_worker
 from dovetail.workflows.terminate_node import TerminateNode
-from tests.lifecycle.objects import a_joined_claim, a_joined_node, a_pod
+from tests.lifecycle.objects import a_joined_claim, a_joined_node, a_web_pod
 from tests.workflows.test_claim_owner import CLAIM, STEPS, willing
 from worlds.fakes import (
     FakeNotices,
@@ -55,7 +55,7 @@ async def test_a_worker_that_is_stopped_finishes_its_evictions_in_flight(full_se
     world, cluster = World(clock=time.time()), "stopped"
     pods, notices = SlowPods(world), FakeNotices(world)
     world.put(a_joined_claim(CLAIM.name, uid=CLAIM.uid, deleting_since=world.clock), a_joined_node(uid="n-1"))
-    world.put(a_pod(node_name="node-1"))
+    world.put(a_web_pod(node_name="node-1"))
     ports = drain_ports(
         world,
         pods=pods,
