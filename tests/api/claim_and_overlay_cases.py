@@ -2,25 +2,25 @@
 read."""
 
 from tests.api.case import MATCH, At, Case, one, vary
-from tests.api.manifests import a_claim, an_overlay, changed
+from tests.api.manifests import a_written_claim, an_overlay, changed
 from tests.api.template_cases import AWS_DOMAIN, min_values_cases, requirement_cases, template_cases
 
 NOT_IN_NEEDS_VALUE = "requirements with operator 'NotIn' must have a value defined"
 
 CLAIM = [
-    Case(cites="API-15", what="with nothing but what is required", manifest=a_claim()),
-    *requirement_cases(a_claim, "spec.requirements"),
-    *min_values_cases(a_claim, "spec.requirements"),
-    *template_cases(a_claim, "spec"),
+    Case(cites="API-15", what="with nothing but what is required", manifest=a_written_claim()),
+    *requirement_cases(a_written_claim, "spec.requirements"),
+    *min_values_cases(a_written_claim, "spec.requirements"),
+    *template_cases(a_written_claim, "spec"),
     *vary(
         "API-10",
-        a_claim,
+        a_written_claim,
         "spec.requirements",
         "",
         {"a requirement on the pool": one(key="karpenter.sh/nodepool", operator="In", values=["a"])},
     ),
-    *vary("API-15", a_claim, "spec.resources", "", {"requests": {"requests": {"cpu": "1500m", "pods": 3}}}),
-    *vary("API-7", a_claim, "spec.resources", MATCH, {"a request in words": {"requests": {"cpu": "much"}}}),
+    *vary("API-15", a_written_claim, "spec.resources", "", {"requests": {"requests": {"cpu": "1500m", "pods": 3}}}),
+    *vary("API-7", a_written_claim, "spec.resources", MATCH, {"a request in words": {"requests": {"cpu": "much"}}}),
 ]
 
 OVERLAY = [

@@ -10,7 +10,7 @@ from dovetail.api.karpenter.node_claim import NodeClaim
 from dovetail.api.karpenter.node_overlay import NodeOverlay
 from dovetail.api.karpenter.node_pool import NodePool
 from dovetail.api.validation import InvalidObject, parse
-from tests.api.manifests import a_claim, a_node_class, a_pool, an_overlay, changed
+from tests.api.manifests import a_node_class, a_written_claim, a_written_pool, an_overlay, changed
 
 USUAL_DISRUPTION = {
     "consolidateAfter": "0s",
@@ -26,12 +26,12 @@ USUAL_OPTIONS = {
 
 
 def _disruption(given: Any) -> Any:
-    pool = parse(NodePool, changed(a_pool(), "spec.disruption", given))
+    pool = parse(NodePool, changed(a_written_pool(), "spec.disruption", given))
     return pool.as_object()["spec"]["disruption"]
 
 
 def test_a_pool_without_disruption_gets_all_its_defaults() -> None:
-    pool = parse(NodePool, a_pool())
+    pool = parse(NodePool, a_written_pool())
 
     assert pool.as_object()["spec"]["disruption"] == USUAL_DISRUPTION
 
@@ -50,8 +50,8 @@ def test_a_budget_without_nodes_allows_ten_percent() -> None:
 
 
 def test_pools_and_claims_expire_after_thirty_days() -> None:
-    pool = parse(NodePool, a_pool())
-    claim = parse(NodeClaim, a_claim())
+    pool = parse(NodePool, a_written_pool())
+    claim = parse(NodeClaim, a_written_claim())
 
     assert (pool.spec.template.spec.expire_after, claim.spec.expire_after) == ("720h", "720h")
 
@@ -70,9 +70,11 @@ def test_one_metadata_option_given_leaves_the_others_at_their_defaults() -> None
 
 
 def test_unknown_fields_are_pruned() -> None:
-    pool = parse(NodePool, changed(changed(a_pool(), "spec.colour", "red"), "spec.template.spec.kubelet", {"a": 1}))
+    pool = parse(
+        NodePool, changed(changed(a_written_pool(), "spec.colour", "red"), "spec.template.spec.kubelet", {"a": 1})
+    )
 
-    assert pool == parse(NodePool, a_pool())
+    assert pool == parse(NodePool, a_written_pool())
 
 
 def test_a_requirement_of_an_overlay_has_no_min_values() -> None:
@@ -84,7 +86,7 @@ def test_a_requirement_of_an_overlay_has_no_min_values() -> None:
 
 
 def test_a_field_under_its_python_name_is_an_unknown_field() -> None:
-    pool = parse(NodePool, changed(a_pool(), "spec.template.spec.expire_after", "1h"))
+    pool = parse(NodePool, changed(a_written_pool(), "spec.template.spec.expire_after", "1h"))
 
     assert pool.spec.template.spec.expire_after == "720h"
 
@@ -98,7 +100,7 @@ def test_unknown_fields_of_the_kubelet_are_kept() -> None:
 
 def test_quantities_and_durations_are_kept_as_written() -> None:
     """API-8, PLM-8: an immutable spec that came back in another spelling would be refused as a change."""
-    claim = changed(a_claim(), "spec.resources", {"requests": {"cpu": 4, "memory": "50000", "a.b/c": "0.50"}})
+    claim = changed(a_written_claim(), "spec.resources", {"requests": {"cpu": 4, "memory": "50000", "a.b/c": "0.50"}})
     claim = changed(changed(claim, "spec.expireAfter", "720h"), "spec.terminationGracePeriod", "90m")
 
     assert parse(NodeClaim, claim).as_object()["spec"] == claim["spec"]
@@ -106,8 +108,8 @@ def test_quantities_and_durations_are_kept_as_written() -> None:
 
 def test_absent_and_empty_labels_are_distinguished() -> None:
     """NPL-3: the hash of a template differs between the two."""
-    absent = parse(NodePool, changed(a_pool(), "spec.template.metadata", {}))
-    empty = parse(NodePool, changed(a_pool(), "spec.template.metadata", {"labels": {}}))
+    absent = parse(NodePool, changed(a_written_pool(), "spec.template.metadata", {}))
+    empty = parse(NodePool, changed(a_written_pool(), "spec.template.metadata", {"labels": {}}))
 
     assert absent.spec.template.metadata is not None
     assert empty.spec.template.metadata is not None
@@ -117,7 +119,7 @@ def test_absent_and_empty_labels_are_distinguished() -> None:
 @pytest.mark.parametrize("amount", [0.5, True, None, "1\n"])
 def test_an_amount_is_a_whole_number_or_text(amount: object) -> None:
     """API-7: a null is dropped, and anything else is refused."""
-    pool = changed(a_pool(), "spec.limits", {"cpu": amount})
+    pool = changed(a_written_pool(), "spec.limits", {"cpu": amount})
 
     if amount is None:
         assert parse(NodePool, pool).spec.limits == {}

@@ -16,7 +16,7 @@ from pydantic import BaseModel
 from dovetail.adapters.kubernetes_json.parsing.pools import parse_node_pool
 from dovetail.api.karpenter.node_pool import NodePoolSpec
 from dovetail.model.pools import NodePool
-from tests.api.manifests import a_pool, changed
+from tests.api.manifests import a_written_pool, changed
 
 # Two values for every field, by its path below spec; [] is a list's item.
 EXAMPLES: dict[str, tuple[Any, Any]] = {
@@ -86,7 +86,7 @@ def parsed(path: str, value: Any) -> NodePool:
     """A pool that has that value there; without its hash, which would differ even if the value were not read."""
     whole, mark, last = path.partition("[].")
     item = changed(ITEMS[whole], last, value) if mark else value
-    pool = changed(a_pool(), f"spec.{whole}", [item] if mark else item)
+    pool = changed(a_written_pool(), f"spec.{whole}", [item] if mark else item)
     return replace(parse_node_pool(pool), hash="")
 
 

@@ -18,7 +18,8 @@ from dovetail.adapters.simulator.world import SimulatedWorld
 from dovetail.messages.workflow_ids import claim_owner_id, disruption_id, node_owner_id
 from dovetail.model import names
 from dovetail.model.values.json import Json
-from tests.adapters.simulator.manifests import a_node, a_node_class, a_pod, a_pool
+from tests.adapters.simulator.manifests import a_node_class
+from worlds.manifests import claim_manifest, node_manifest, pod_manifest, pool_manifest
 
 CLUSTER: Final = "c"
 POOLS: Final = ("a", "b")
@@ -47,7 +48,7 @@ class Cluster:
     def add(self, number: int, state: str, pool: str, pods: int) -> None:
         """One claim and all that it has."""
         name, node, plan = f"claim-{number}", f"node-{number}", f"plan-{number}"
-        claim = self.world.apply(a_claim(name, pool, plan))
+        claim = self.world.apply(a_planned_claim(name, pool, plan))
         uid = str(claim["metadata"]["uid"])
         self.texts += [name, uid, node, plan, pool]
         right = {"name": name, "claim": name, "names": name, "uid": uid, "claim_uid": uid, "pool": pool}
@@ -65,7 +66,7 @@ class Cluster:
             if joined:
                 right["node_uid"] = right["node_uids"] = self._join(node, row.provider_id, (name, uid), pool)
                 for one in range(0 if state == "empty" else pods):
-                    made = a_pod(f"pod-{number}-{one}")
+                    made = pod_manifest(f"pod-{number}-{one}")
                     made["spec"]["nodeName"], made["status"] = node, {"phase": "Running"}
                     self.texts.append(str(self.world.apply(made)["metadata"]["uid"]))
             self.world.patch("NodeClaim", name, {"status": status_of(row.provider_id, node, joined)}, "status")
@@ -79,7 +80,7 @@ class Cluster:
 
     def _join(self, node: str, provider_id: str, claim: tuple[str, str], pool: str) -> str:
         labels = {names.NODE_POOL: pool, names.REGISTERED: "true", names.INITIALIZED: "true"}
-        body = a_node(node)
+        body = node_manifest(node)
         body["metadata"]["labels"] |= labels
         owner = {"apiVersion": "karpenter.sh/v1", "kind": "NodeClaim", "name": claim[0], "uid": claim[1]}
         body["metadata"] |= {"finalizers": [names.TERMINATION_FINALIZER], "ownerReferences": [owner]}
@@ -122,23 +123,15 @@ def is_joined(claim: Json) -> bool:
     return any(each["type"] == names.INITIALIZED_CONDITION and each["status"] == "True" for each in conditions)
 
 
-def a_claim(name: str, pool: str, plan: str) -> Json:
+def a_planned_claim(name: str, pool: str, plan: str) -> Json:
     """As a plan makes it."""
-    return {
-        "apiVersion": "karpenter.sh/v1",
-        "kind": "NodeClaim",
-        "metadata": {
-            "name": name,
-            "labels": {names.NODE_POOL: pool},
-            "annotations": {names.PLAN: f"{plan}/0"},
-            "finalizers": [names.TERMINATION_FINALIZER],
-        },
-        "spec": {
-            "nodeClassRef": {"group": "dovetail.sh", "kind": "EmbeddedNodeClass", "name": "default"},
-            "requirements": [],
-            "resources": {"requests": {"cpu": "1"}},
-        },
+    metadata = {
+        "name": name,
+        "labels": {names.NODE_POOL: pool},
+        "annotations": {names.PLAN: f"{plan}/0"},
+        "finalizers": [names.TERMINATION_FINALIZER],
     }
+    return {**claim_manifest(resources={"requests": {"cpu": "1"}}), "metadata": metadata}
 
 
 def launch_call(name: str, uid: str, number: int) -> LaunchCall:
@@ -170,7 +163,7 @@ def fill(world: SimulatedWorld, claims: list[tuple[str, str, int]]) -> Cluster:
     world.apply(a_node_class())
     for pool in POOLS:
         cluster.texts.append(
-            str(world.apply(a_pool(pool, disruption={"budgets": [{"nodes": "0"}]}))["metadata"]["uid"])
+            str(world.apply(pool_manifest(pool, disruption={"budgets": [{"nodes": "0"}]}))["metadata"]["uid"])
         )
     for number, (state, pool, pods) in enumerate(claims):
         cluster.add(number, state, pool, pods)

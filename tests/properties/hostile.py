@@ -13,6 +13,8 @@ from dovetail.adapters.kubernetes_json.cache import Cache
 from dovetail.adapters.kubernetes_json.kinds import CLUSTER_KINDS
 from dovetail.model import names
 from dovetail.model.values.json import Json
+from worlds.disruption import EC2_CLASS
+from worlds.manifests import claim_manifest, node_manifest, pod_manifest, pool_manifest
 
 CREATED: Final = "2023-11-14T20:00:00Z"
 NOW: Final = 1_700_000_000.0
@@ -42,30 +44,27 @@ def conditions(*types: str) -> list[Json]:
     return [{"type": kind, "status": "True", "reason": kind, "lastTransitionTime": CREATED} for kind in types]
 
 
-def a_pod(name: str, **spec: Any) -> Json:
+def a_sound_pod(name: str, **spec: Any) -> Json:
     """A pod that the scheduler has given up."""
     unschedulable = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable"}
-    resources = {"requests": {"cpu": "1", "memory": "1Gi"}}
     return {
+        **pod_manifest(cpu="1", memory="1Gi", **spec),
         "metadata": meta(name, namespace="default"),
-        "spec": {"containers": [{"name": "c", "resources": resources}], **spec},
         "status": {"phase": "Pending", "conditions": [unschedulable]},
     }
 
 
-def a_pool(name: str, **disruption: Any) -> Json:
+def a_sound_pool(name: str, **disruption: Any) -> Json:
     """A ready pool that gives empty nodes back at once."""
+    quick = {"consolidateAfter": "0s", "budgets": [{"nodes": "100%"}], **disruption}
     return {
+        **pool_manifest(of=EC2_CLASS, template={"expireAfter": "Never"}, disruption=quick),
         "metadata": meta(name, generation=1),
-        "spec": {
-            "template": {"spec": {"nodeClassRef": CLASS, "requirements": [], "expireAfter": "Never"}},
-            "disruption": {"consolidateAfter": "0s", "budgets": [{"nodes": "100%"}], **disruption},
-        },
         "status": {"conditions": conditions("Ready", "ValidationSucceeded", "NodeClassReady")},
     }
 
 
-def a_node(name: str, pool: str, pods: str = "110") -> tuple[Json, Json]:
+def a_sound_node(name: str, pool: str, pods: str = "110") -> tuple[Json, Json]:
     """A node and its claim, initialised."""
     labels = {
         names.NODE_POOL: pool,
@@ -78,13 +77,14 @@ def a_node(name: str, pool: str, pods: str = "110") -> tuple[Json, Json]:
     }
     room = {"cpu": "4", "memory": "16Gi", "pods": pods}
     node = {
+        **node_manifest(name),
         "metadata": meta(name, labels=labels),
         "spec": {"providerID": f"p://{name}"},
         "status": {"capacity": room, "allocatable": room, "conditions": conditions("Ready")},
     }
     claim = {
+        **claim_manifest(of=EC2_CLASS, resources={"requests": {}}),
         "metadata": meta(f"claim-{name}", labels=labels),
-        "spec": {"nodeClassRef": CLASS, "requirements": [], "resources": {"requests": {}}},
         "status": {
             "providerID": f"p://{name}",
             "nodeName": name,
@@ -131,7 +131,7 @@ def annotations(draw: st.DrawFn) -> Json:
 @st.composite
 def pods(draw: st.DrawFn, number: int) -> Json:
     """A pod that waits, runs on the busy node, or has ended there."""
-    pod = a_pod(f"hostile-{number}")
+    pod = a_sound_pod(f"hostile-{number}")
     pod["metadata"]["annotations"] = draw(annotations())
     spec, status = pod["spec"], pod["status"]
     if draw(st.booleans()):
@@ -161,7 +161,7 @@ def pods(draw: st.DrawFn, number: int) -> Json:
 @st.composite
 def others(draw: st.DrawFn) -> dict[str, list[Json]]:
     """Objects of other kinds, each perhaps strange in one respect."""
-    node, claim = a_node("strange", "strange")
+    node, claim = a_sound_node("strange", "strange")
     node["metadata"]["labels"]["hostile"] = draw(TEXTS)
     node["metadata"]["annotations"] = {names.DO_NOT_DISRUPT: draw(TEXTS)}
     node["status"]["allocatable"] = {"cpu": draw(QUANTITIES), "memory": draw(QUANTITIES)}
@@ -170,7 +170,7 @@ def others(draw: st.DrawFn) -> dict[str, list[Json]]:
     schedule = draw(st.sampled_from([None, "@daily", DIGITS, "* * * * *", f"{DIGITS} * * * *", "*/0 * * * *"]))
     budget = {"nodes": draw(st.sampled_from([DIGITS, DIGITS + "%", "-1", "1e400", ""])), "schedule": schedule}
     budget |= {} if schedule is None else {"duration": draw(st.sampled_from(["1h", DIGITS + "h"]))}
-    pool = a_pool("strange", budgets=[budget])
+    pool = a_sound_pool("strange", budgets=[budget])
     pool["spec"]["limits"] = {"cpu": draw(QUANTITIES)}
     pool["spec"]["weight"] = draw(st.sampled_from([None, 0, 2**70]))
     pool["spec"]["template"]["spec"]["requirements"] = draw(expressions())
@@ -211,13 +211,13 @@ def others(draw: st.DrawFn) -> dict[str, list[Json]]:
 @st.composite
 def clusters(draw: st.DrawFn) -> dict[str, list[Json]]:
     """The sound cluster, with anything beside it."""
-    empty, busy = a_node("empty", "default", pods="0"), a_node("busy", "default", pods="0")
+    empty, busy = a_sound_node("empty", "default", pods="0"), a_sound_node("busy", "default", pods="0")
     strange = draw(others()) if draw(st.booleans()) else {}
     found: dict[str, list[Json]] = {
-        "NodePool": [a_pool("default")],
+        "NodePool": [a_sound_pool("default")],
         "Node": [empty[0], busy[0]],
         "NodeClaim": [empty[1], busy[1]],
-        "Pod": [a_pod("good"), *[draw(pods(number)) for number in range(draw(st.integers(1, 4)))]],
+        "Pod": [a_sound_pod("good"), *[draw(pods(number)) for number in range(draw(st.integers(1, 4)))]],
     }
     for kind, objects in strange.items():
         found[kind] = [*found.get(kind, []), *objects]

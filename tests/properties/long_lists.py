@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from dovetail.model import names
 from dovetail.model.values.json import Json
-from tests.properties.hostile import a_node, a_pod, a_pool, meta
+from tests.properties.hostile import a_sound_node, a_sound_pod, a_sound_pool, meta
 
 DRIVER: Final = "gpu.example.com"
 REQUIRED, PREFERRED = (f"{how}DuringSchedulingIgnoredDuringExecution" for how in ("required", "preferred"))
@@ -122,14 +122,14 @@ class LongLists:
 
     def objects(self) -> dict[str, list[Json]]:
         """All that a watch would tell, by kind."""
-        empty, busy = a_node("empty", "default"), a_node("busy", "default")
+        empty, busy = a_sound_node("empty", "default"), a_sound_node("busy", "default")
         busy[0]["spec"]["taints"] = self._of("taints of a node")
         busy[0]["metadata"]["labels"].update(self._of("labels of a node"))
         return {
             "NodePool": [self._pool()],
             "Node": [empty[0], busy[0]],
             "NodeClaim": [empty[1], busy[1]],
-            "Pod": [a_pod("good"), self._pod("first"), self._pod("second"), self._bound()],
+            "Pod": [a_sound_pod("good"), self._pod("first"), self._pod("second"), self._bound()],
             **self._of_volumes(),
             **self._of_devices(),
             "PodDisruptionBudget": [self._budget()],
@@ -137,14 +137,14 @@ class LongLists:
         }
 
     def _pool(self) -> Json:
-        pool = a_pool("default", budgets=[{"nodes": "100%"}, *self._of("budgets of a pool")])
+        pool = a_sound_pool("default", budgets=[{"nodes": "100%"}, *self._of("budgets of a pool")])
         template = pool["spec"]["template"]["spec"]
         template["requirements"] = self._of("requirements of a pool")
         template["taints"] = self._of("taints of a pool")
         return pool
 
     def _pod(self, name: str) -> Json:
-        pod = a_pod(name)
+        pod = a_sound_pod(name)
         pod["metadata"]["labels"] = dict(self._of("labels"))
         spec = pod["spec"]
         spec["containers"][0]["resources"]["requests"].update(self._of("resources"))

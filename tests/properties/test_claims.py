@@ -27,7 +27,17 @@ from dovetail.model.snapshot import Snapshot
 from dovetail.model.values.json import Json
 from dovetail.placement.provisioning_plan import plan_provisioning
 from dovetail.placement.settings import PlacementSettings
-from tests.placement.builders import NOW, a_bound_pod, a_node, a_pod, a_pool, a_shape, a_snapshot, one_of, spread
+from tests.placement.builders import (
+    a_bound_pod,
+    a_general_pool,
+    a_joined_pair,
+    a_shape,
+    a_snapshot,
+    a_waiting_pod,
+    one_of,
+    spread,
+)
+from worlds.disruption import NOW
 
 SLOW = settings(max_examples=120, deadline=None, suppress_health_check=list(HealthCheck))
 
@@ -106,8 +116,12 @@ def hostile_pods(draw: st.DrawFn) -> list[Pod]:
     """Pods that wait, and pods of a node that leaves."""
     found = []
     for number, shape in enumerate(draw(st.lists(shapes(), min_size=1, max_size=5))):
-        made = a_bound_pod if draw(st.integers(0, 3)) == 0 else a_pod
-        pod = a_bound_pod(f"h{number}", "n1", shape=shape) if made is a_bound_pod else a_pod(f"h{number}", shape=shape)
+        made = a_bound_pod if draw(st.integers(0, 3)) == 0 else a_waiting_pod
+        pod = (
+            a_bound_pod(f"h{number}", "n1", shape=shape)
+            if made is a_bound_pod
+            else a_waiting_pod(f"h{number}", shape=shape)
+        )
         names_of_nothing = draw(st.sampled_from([0, 0, 0, 40, 200]))
         nothing = {f"example.com/{number}-{n}": 0 for n in range(names_of_nothing)}
         found.append(replace(pod, requests={**pod.requests, **nothing}))
@@ -122,17 +136,17 @@ def pools(draw: st.DrawFn) -> NodePool:
     kinds = replace(one_of(names.CAPACITY_TYPE, "spot", "on-demand"), min_values=2)
     types = Expression(key=names.INSTANCE_TYPE, operator="Exists", min_values=2)
     chosen = draw(st.lists(st.sampled_from([exists, one_of("tier", "a", "b"), zones, kinds, types]), unique=True))
-    return a_pool(requirements=tuple(chosen))
+    return a_general_pool(requirements=tuple(chosen))
 
 
 @st.composite
 def worlds(draw: st.DrawFn) -> Snapshot:
     """Good pods beside others; a node that leaves; a volume that may be anywhere."""
-    node, claim = a_node("n1")
+    node, claim = a_joined_pair("n1")
     terms = draw(st.lists(st.builds(NodeTerm, expressions=expressions()), max_size=2))
     volume = Volume(name="pv", node_terms=tuple(terms))
     data = VolumeClaim(name="data", namespace="default", volume_name="pv", bind_completed=True, phase="Bound")
-    good = [a_pod(f"good-{number}") for number in range(GOOD)]
+    good = [a_waiting_pod(f"good-{number}") for number in range(GOOD)]
     return a_snapshot(
         [*good, *draw(hostile_pods())],
         [(node, replace(claim, deleting_since=NOW))],

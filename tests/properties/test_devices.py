@@ -16,7 +16,7 @@ from dovetail.model.places.placements import Placement
 from dovetail.model.pods import DeviceClaimUse, Pod
 from dovetail.model.values.json import Json
 from dovetail.placement.place_pods import Index, place
-from tests.placement.builders import a_node, a_pod, a_shape, a_snapshot
+from tests.placement.builders import a_joined_pair, a_shape, a_snapshot, a_waiting_pod
 from tests.placement.devices.test_devices import DRIVER, SETTINGS, a_slice, with_devices
 
 QUIET = settings(max_examples=75, deadline=None, suppress_health_check=list(HealthCheck))
@@ -118,7 +118,7 @@ def pod_of(name: str, uses: list[tuple[str, str]]) -> Pod:
         DeviceClaimUse(name=f"u{n}", claim=each if kind == "claim" else "", template="" if kind == "claim" else each)
         for n, (kind, each) in enumerate(uses)
     )
-    return a_pod(name, cpu="100m", shape=a_shape(uses_resource_claims=True, device_claims=found))
+    return a_waiting_pod(name, cpu="100m", shape=a_shape(uses_resource_claims=True, device_claims=found))
 
 
 def placed(world: World) -> Placement:
@@ -138,7 +138,11 @@ def placed(world: World) -> Placement:
         each["metadata"]["name"] = f"slice-{number}"
     of_types = {name: [raw_device(each) for each in listed] for name, listed in world["types"].items()}
     snapshot = with_devices(
-        a_snapshot(pods, [a_node("n1"), a_node("n2")]), *templates, slices=slices, claims=[*shared, *held], **of_types
+        a_snapshot(pods, [a_joined_pair("n1"), a_joined_pair("n2")]),
+        *templates,
+        slices=slices,
+        claims=[*shared, *held],
+        **of_types,
     )
     return place(Index(snapshot, SETTINGS))
 

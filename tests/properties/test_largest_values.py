@@ -29,7 +29,7 @@ from dovetail.placement.provisioning_plan import plan_provisioning
 from dovetail.placement.settings import PlacementSettings
 from dovetail.telemetry.metrics.karpenters.cluster_lines import ClusterLines
 from tests.placement.builders import TYPES
-from tests.properties.hostile import GROUP, NOW, a_node, a_pod, a_pool, meta
+from tests.properties.hostile import GROUP, NOW, a_sound_node, a_sound_pod, a_sound_pool, meta
 
 INT32: Final = 2**31 - 1
 INT64: Final = 2**63 - 1
@@ -53,7 +53,7 @@ def of(kind: str, spec: Json, **fields: Any) -> Objects:
 
 
 def pool(**spec: Any) -> Objects:
-    made = a_pool("largest")
+    made = a_sound_pool("largest")
     made["spec"].update(spec)
     return {"NodePool": [made]}
 
@@ -88,7 +88,7 @@ def volumes() -> Objects:
     }
     claim = {"metadata": meta("c", namespace="default"), "spec": {"storageClassName": "s"}}
     used = [{"name": "v", "persistentVolumeClaim": {"claimName": "c"}}]
-    return {"StorageClass": [found], "PersistentVolumeClaim": [claim], "Pod": [a_pod("hostile", volumes=used)]}
+    return {"StorageClass": [found], "PersistentVolumeClaim": [claim], "Pod": [a_sound_pod("hostile", volumes=used)]}
 
 
 def devices() -> Objects:
@@ -110,7 +110,7 @@ def devices() -> Objects:
         "ResourceSlice": [slices],
         "DeviceClass": [{"metadata": meta("gpu"), "spec": {"selectors": [cel] * 32}}],
         "ResourceClaim": [claim],
-        "Pod": [a_pod("hostile", resourceClaims=[{"name": "r", "resourceClaimName": "rc"}])],
+        "Pod": [a_sound_pod("hostile", resourceClaims=[{"name": "r", "resourceClaimName": "rc"}])],
     }
 
 
@@ -121,8 +121,8 @@ def protections() -> Objects:
     return {"PodDisruptionBudget": made}
 
 
-def a_claim() -> Objects:
-    _, claim = a_node("largest", "default")
+def the_largest_claim() -> Objects:
+    _, claim = a_sound_node("largest", "default")
     claim["metadata"]["annotations"] = {
         "karpenter.sh/reboot-termination-grace-period": DIGITS,
         "karpenter.sh/nodeclaim-termination-timestamp": "9999-12-31T23:59:59Z",
@@ -182,20 +182,23 @@ LARGEST: Final[dict[str, Objects]] = {
         ]
     },
     "disruption budgets": protections(),
-    "a priority": {"Pod": [a_pod("hostile", priority=INT32)]},
-    "a grace": {"Pod": [a_pod("hostile", terminationGracePeriodSeconds=INT64, nodeName="busy")]},
+    "a priority": {"Pod": [a_sound_pod("hostile", priority=INT32)]},
+    "a grace": {"Pod": [a_sound_pod("hostile", terminationGracePeriodSeconds=INT64, nodeName="busy")]},
     "devices": devices(),
-    "a NodeClaim": a_claim(),
+    "a NodeClaim": the_largest_claim(),
 }
 
 
 def snapshot_of(extra: Objects) -> Snapshot:
-    (empty, of_empty), (busy, of_busy) = a_node("empty", "default", pods="0"), a_node("busy", "default", pods="0")
+    (empty, of_empty), (busy, of_busy) = (
+        a_sound_node("empty", "default", pods="0"),
+        a_sound_node("busy", "default", pods="0"),
+    )
     sound: Objects = {
-        "NodePool": [a_pool("default")],
+        "NodePool": [a_sound_pool("default")],
         "Node": [empty, busy],
         "NodeClaim": [of_empty, of_busy],
-        "Pod": [a_pod("good")],
+        "Pod": [a_sound_pod("good")],
     }
     cache = Cache(tuple(KINDS.values()), report=lambda _unreadable: None)
     for kind in {*sound, *extra}:

@@ -14,7 +14,7 @@ import pytest
 
 from dovetail.model.values.json import Json
 from tests.properties.counted_lines import with_lines
-from tests.properties.hostile import a_node, a_pod, a_pool, meta
+from tests.properties.hostile import a_sound_node, a_sound_pod, a_sound_pool, meta
 from tests.properties.long_lists import REQUIRED, expression
 from tests.properties.test_long_lists import MARKS, PASSES, Cost, snapshot_of
 
@@ -30,7 +30,7 @@ def resources(mark: str, count: int, amount: str = "1") -> dict[str, str]:
 
 
 def asking(name: str, requests: dict[str, str], **spec: Any) -> Json:
-    pod = a_pod(name, **spec)
+    pod = a_sound_pod(name, **spec)
     pod["spec"]["containers"][0]["resources"] = {"requests": requests, "limits": requests}
     return pod
 
@@ -96,12 +96,12 @@ CASES: Final[dict[str, Callable[[str, int, int], Objects]]] = {
 
 def cluster(case: str, mark: str, count: int, many: int) -> Objects:
     """So many nodes with a pod each, and NodePools; `good` waits and can be placed."""
-    pairs = [a_node(f"n{i}", "p0") for i in range(many)]
+    pairs = [a_sound_node(f"n{i}", "p0") for i in range(many)]
     objects: Objects = {
-        "NodePool": [a_pool(f"p{i}") for i in range(many)],
+        "NodePool": [a_sound_pool(f"p{i}") for i in range(many)],
         "Node": [node for node, _ in pairs],
         "NodeClaim": [claim for _, claim in pairs],
-        "Pod": [a_pod("good"), *(running(f"own{i}", f"n{i}", {"memory": "1Gi"}) for i in range(many))],
+        "Pod": [a_sound_pod("good"), *(running(f"own{i}", f"n{i}", {"memory": "1Gi"}) for i in range(many))],
     }
     for kind, raws in CASES[case](mark, count, many).items():
         objects.setdefault(kind, []).extend(raws)

@@ -68,7 +68,7 @@ CHANGES: tuple[tuple[tuple[str, ...], Any], ...] = (
 )  # fmt: skip
 
 
-def a_pod(number: int, changes: list[tuple[tuple[str, ...], Any]]) -> Json:
+def a_changed_pod(number: int, changes: list[tuple[tuple[str, ...], Any]]) -> Json:
     """A pod with these places set; a later change of a place counts."""
     found: Json = {
         "metadata": {"name": f"p{number}", "namespace": "default", "uid": f"u{number}", "resourceVersion": "1"},
@@ -102,7 +102,7 @@ def alone(raw: Json) -> str:
 
 
 def judge(changes: list[list[tuple[tuple[str, ...], Any]]]) -> None:
-    raws = [a_pod(number, each) for number, each in enumerate(changes)]
+    raws = [a_changed_pod(number, each) for number, each in enumerate(changes)]
     with nothing_remembered():
         beside = [read(raw) for raw in raws]
 
@@ -130,7 +130,7 @@ def test_every_place_that_is_set_is_read_alone_or_beside_another() -> None:
 
     def is_read(place: tuple[str, ...], value: Any) -> bool:
         beside = [[], *([other] for other in CHANGES if other[0] != place)]
-        return any(alone(a_pod(0, [*some, (place, value)])) != alone(a_pod(0, some)) for some in beside)
+        return any(alone(a_changed_pod(0, [*some, (place, value)])) != alone(a_changed_pod(0, some)) for some in beside)
 
     read_places = {place for place, value in CHANGES if is_read(place, value)}
 

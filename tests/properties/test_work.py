@@ -15,7 +15,7 @@ from dovetail.model.pods import Expression, LabelSelector, Pod, SpreadConstraint
 from dovetail.model.snapshot import Snapshot
 from dovetail.placement.place_pods import Index, place
 from dovetail.placement.settings import PlacementSettings
-from tests.placement.builders import a_bound_pod, a_node, a_pod, a_shape, a_snapshot, near, one_of, term
+from tests.placement.builders import a_bound_pod, a_joined_pair, a_shape, a_snapshot, a_waiting_pod, near, one_of, term
 from tests.properties.counted_lines import with_lines
 
 pytestmark = pytest.mark.slow
@@ -33,7 +33,7 @@ def steps(snapshot: Snapshot) -> int:
 
 
 def beside(pods: list[Pod], **fields: Any) -> Snapshot:
-    return a_snapshot([*pods, a_pod("good")], [a_node("n1")], **fields)
+    return a_snapshot([*pods, a_waiting_pod("good")], [a_joined_pair("n1")], **fields)
 
 
 def unlike(number: int, first: int = 0, key: str = names.HOSTNAME) -> tuple[Any, ...]:
@@ -59,43 +59,46 @@ def volumes(number: int) -> Snapshot:
         name="late", provisioner="d", immediate=False, topologies=tuple((one_of(names.ZONE, *z),) for z in ZONES)
     )
     return beside(
-        [a_pod("p", shape=a_shape(volumes=uses))],
+        [a_waiting_pod("p", shape=a_shape(volumes=uses))],
         volume_claims={f"default/{claim.name}": claim for claim in claims},
         storage_classes={"late": late},
     )
 
 
 def one(**fields: Any) -> Snapshot:
-    return beside([a_pod("p", shape=a_shape(**fields))])
+    return beside([a_waiting_pod("p", shape=a_shape(**fields))])
 
 
 CASES: dict[str, tuple[int, Callable[[int], Snapshot]]] = {
     "pods that keep unlike ones away": (
         40,
-        lambda n: beside([a_pod(f"p{i}", shape=a_shape(anti_affinity=unlike(10, 10 * i))) for i in range(n)]),
+        lambda n: beside([a_waiting_pod(f"p{i}", shape=a_shape(anti_affinity=unlike(10, 10 * i))) for i in range(n)]),
     ),
     "pods that keep away others of their label": (
         40,
         lambda n: beside(
-            [a_pod(f"p{i}", shape=a_shape({"app": "x"}, anti_affinity=sharing(10, 10 * i))) for i in range(n)]
+            [a_waiting_pod(f"p{i}", shape=a_shape({"app": "x"}, anti_affinity=sharing(10, 10 * i))) for i in range(n)]
         ),
     ),
     "bound pods that keep unlike ones away": (
         40,
         lambda n: a_snapshot(
             [
-                a_pod("good"),
+                a_waiting_pod("good"),
                 *(a_bound_pod(f"b{i}", "n1", shape=a_shape(anti_affinity=unlike(10, 10 * i))) for i in range(n)),
-                *(a_pod(f"p{i}", shape=a_shape({f"a{i}": "c"}, anti_affinity=unlike(2, 9 * i))) for i in range(n)),
+                *(
+                    a_waiting_pod(f"p{i}", shape=a_shape({f"a{i}": "c"}, anti_affinity=unlike(2, 9 * i)))
+                    for i in range(n)
+                ),
             ],
-            [a_node("n1")],
+            [a_joined_pair("n1")],
         ),
     ),
     "pods that would be near unlike ones": (
         40,
         lambda n: beside(
             [
-                a_pod(f"p{i}", shape=a_shape({f"a{i}": "b"}, affinity=(near(names.ZONE, **{f"a{i}": "b"}),)))
+                a_waiting_pod(f"p{i}", shape=a_shape({f"a{i}": "b"}, affinity=(near(names.ZONE, **{f"a{i}": "b"}),)))
                 for i in range(n)
             ]
         ),

@@ -27,7 +27,8 @@ from dovetail.placement.launch_brake import pools_to_stop
 from dovetail.placement.provisioning_plan import plan_provisioning
 from dovetail.placement.settings import BrakeSettings, PlacementSettings
 from dovetail.rules.brake.unused_launches import stop_text, with_unused_launch
-from tests.placement.builders import NOW, TYPES, a_pool
+from tests.placement.builders import TYPES, a_general_pool
+from worlds.disruption import NOW
 
 STEP: Final = 5.0
 LIVENESS: Final = 900.0
@@ -76,7 +77,7 @@ class WrongWorld:
             self.now += STEP
 
     def snapshot(self) -> Snapshot:
-        pool = replace(a_pool(), annotations=self.pool_annotations)
+        pool = replace(a_general_pool(), annotations=self.pool_annotations)
         return Snapshot(
             now=self.now,
             pods=dict(self.pods),
@@ -201,7 +202,7 @@ class WrongWorld:
         """As release_claim does: the pool remembers what was of no use."""
         claim = replace(claim, deleting_since=self.now)
         if launch := launch_in_vain(claim, self.pods, self.now):
-            pool = replace(a_pool(), annotations=self.pool_annotations)
+            pool = replace(a_general_pool(), annotations=self.pool_annotations)
             self.pool_annotations = dict(with_unused_launch(pool, launch, self.now).annotations)
         del self.claims[claim.name]
         self.nodes.pop(claim.name, None)
