@@ -40,13 +40,13 @@ def limited(*found: Json) -> tuple[str, Json, Json]:
     return POOL, budgets(*found), budgets(*NONE)
 
 
-def a_pod(name: str, cpu: str = "1", **spec: Any) -> tuple[str, Json]:
+def an_applied_pod(name: str, cpu: str = "1", **spec: Any) -> tuple[str, Json]:
     container = {"name": "main", "image": "web:1", "resources": {"requests": {"cpu": cpu}}}
     body = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}, "spec": {"containers": [container], **spec}}
     return PODS, body
 
 
-def a_pool(name: str, types: str = "m5.xlarge", node_class: str = "default", **spec: Any) -> tuple[str, Json]:
+def an_applied_pool(name: str, types: str = "m5.xlarge", node_class: str = "default", **spec: Any) -> tuple[str, Json]:
     body = node_pool(instance_type=types)
     body["metadata"]["name"] = name
     body["spec"]["template"]["spec"]["nodeClassRef"]["name"] = node_class
@@ -147,27 +147,27 @@ SITUATIONS: Final = (
     ),
     OnServers(
         name="a pod that no type can hold",
-        happens=beside(a_pod("big", cpu="9000")),
+        happens=beside(an_applied_pod("big", cpu="9000")),
         asks=(Asks("explain pod default/big", ("large enough", "with smaller requests"), (ON_ITS_WAY,)),),
     ),
     OnServers(
         name="a pod that asks for a zone that is nowhere",
-        happens=beside(a_pod("mars", nodeSelector={names.ZONE: "mars-1a"})),
+        happens=beside(an_applied_pod("mars", nodeSelector={names.ZONE: "mars-1a"})),
         asks=(Asks("explain pod default/mars", ("mars-1a", "without"), (ON_ITS_WAY,)),),
     ),
     OnServers(
         name="a pod behind a scheduling gate",
-        happens=beside(a_pod("gated", schedulingGates=[{"name": "quota"}])),
+        happens=beside(an_applied_pod("gated", schedulingGates=[{"name": "quota"}])),
         asks=(Asks("explain pod default/gated", ("a scheduling gate holds it",), (ON_ITS_WAY, "in the next round")),),
     ),
     OnServers(
         name="a pod that asks for a NodePool that nobody has",
-        happens=beside(a_pod("astray", **of_pool("nowhere"))),
+        happens=beside(an_applied_pod("astray", **of_pool("nowhere"))),
         asks=(Asks("explain pod default/astray", ("nowhere",), (ON_ITS_WAY,)),),
     ),
     OnServers(
         name="a NodePool whose requirements let no type through",
-        happens=beside(a_pool("none", types="of-no-cloud"), a_pod("lone", **of_pool("none"))),
+        happens=beside(an_applied_pool("none", types="of-no-cloud"), an_applied_pod("lone", **of_pool("none"))),
         asks=(
             Asks(
                 "explain pod default/lone", ("none: its own requirements let no instance type through",), ("run out",)
@@ -176,17 +176,19 @@ SITUATIONS: Final = (
     ),
     OnServers(
         name="the limits of a NodePool are reached",
-        happens=beside(a_pool("small", limits={"cpu": "1"}), a_pod("lone", **of_pool("small"))),
+        happens=beside(an_applied_pool("small", limits={"cpu": "1"}), an_applied_pod("lone", **of_pool("small"))),
         asks=(Asks("explain pod default/lone", ("small", "limits"), (ON_ITS_WAY, "run out")),),
     ),
     OnServers(
         name="a NodePool whose class does not exist",
-        happens=beside(a_pool("lame", node_class="nowhere")),
+        happens=beside(an_applied_pool("lame", node_class="nowhere")),
         asks=(Asks(CHECK, ("NodePool lame", "not ready"), (f" {NOTHING}",), NEEDS),),
     ),
     OnServers(
         name="a NodePool whose class finds no subnets",
-        happens=beside(a_lost_class(), a_pool("lost", node_class="lost"), a_pod("lone", **of_pool("lost"))),
+        happens=beside(
+            a_lost_class(), an_applied_pool("lost", node_class="lost"), an_applied_pod("lone", **of_pool("lost"))
+        ),
         asks=(
             Asks(CHECK, ("NodePool lost", "SubnetsReady", "kubectl describe"), (f" {NOTHING}", "no prices"), NEEDS),
             Asks("explain pod default/lone", ("lost: it is not ready", "kubectl describe"), (ON_ITS_WAY,)),

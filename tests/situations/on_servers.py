@@ -44,7 +44,7 @@ class OnServers:
     gates: str = ""
 
 
-def a_pool(capacity_type: str = "on-demand", expire_after: str = "720h") -> Json:
+def an_expiring_pool(capacity_type: str = "on-demand", expire_after: str = "720h") -> Json:
     pool = node_pool()
     template = pool["spec"]["template"]["spec"]
     template["requirements"][0]["values"], template["expireAfter"] = [capacity_type], expire_after
@@ -117,14 +117,14 @@ SITUATIONS = (
     OnServers(
         name="a spot interruption",
         happens=warned,
-        pool=a_pool("spot"),
+        pool=an_expiring_pool("spot"),
         asks=gone_for("SpotInterrupted"),
     ),
     OnServers(name="an instance that the cloud retires", happens=warned, asks=gone_for("ScheduledChange")),
     OnServers(
         name="a rebalance recommendation takes nothing",
         happens=recommended,
-        pool=a_pool("spot"),
+        pool=an_expiring_pool("spot"),
         asks=(
             Asks("history {node}", ("ends: initialised",), ("terminate",)),
             Asks(CHECK, ("nothing is under way", NOTHING), ("drain",)),
@@ -132,7 +132,7 @@ SITUATIONS = (
     ),
     OnServers(name="an instance whose checks fail", happens=impaired, asks=gone_for("InstanceUnhealthy")),
     OnServers(name="a repair", happens=broken_hardware, gates="NodeRepair=true", asks=gone_for("NodeRepaired")),
-    OnServers(name="expiry", happens=grows_old, pool=a_pool(expire_after="90s"), asks=gone_for("Expired")),
+    OnServers(name="expiry", happens=grows_old, pool=an_expiring_pool(expire_after="90s"), asks=gone_for("Expired")),
     OnServers(name="a NodePool that somebody deleted", happens=pool_deleted, asks=gone_for("NodePoolDeleted")),
     OnServers(
         name="a static NodePool that was scaled down",

@@ -12,7 +12,7 @@ from typing import Any, Final
 from dovetail.model import names
 from dovetail.model.reasons.endings import Ending
 from dovetail.model.values.json import Json
-from tests.adapters.simulator.manifests import a_pdb, a_pod
+from tests.adapters.simulator.manifests import a_pdb
 from tests.cli.test_explain_node import OPEN, a_bound_pod, a_managed_node
 from tests.cli.test_shortages import a_refused_claim
 from tests.cli.worlds import a_ready_pool
@@ -32,6 +32,7 @@ from tests.situations.scene import (
     watch_broken,
     watch_whole,
 )
+from worlds.manifests import pod_manifest
 
 LONG_AGO: Final = "2026-01-01T00:00:00Z"
 NOTHING: Final = "nothing needs a person"
@@ -139,7 +140,7 @@ def two_workers() -> tuple[Json, ...]:
     owner = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "rs", "uid": "rs", "controller": True}
     found = [{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "dovetail"}}]
     for number, ready in enumerate(("True", "False")):
-        worker = a_pod(f"worker-{number}", nodeName="n1")
+        worker = pod_manifest(f"worker-{number}", nodeName="n1")
         worker["metadata"].update(namespace="dovetail", ownerReferences=[owner])
         found.append(conditions({**worker, "status": {"phase": "Running"}}, {"type": "Ready", "status": ready}))
     return tuple(found)
@@ -180,7 +181,7 @@ SITUATIONS: Final = (
     # When the ground shakes
     Situation(
         name="Temporal does not answer",
-        objects=(pool(), a_pod()),
+        objects=(pool(), pod_manifest()),
         away=True,
         asks=(
             Asks(
@@ -290,7 +291,7 @@ SITUATIONS: Final = (
     # Why does a pod wait
     Situation(
         name="no capacity",
-        objects=(ICE, a_pod()),
+        objects=(ICE, pod_manifest()),
         happens=sold_out,
         asks=(
             Asks("status", ("NodePool ice: the cloud has run out of c-2x-amd64-linux", " since 2", "asked for again")),
@@ -310,7 +311,7 @@ SITUATIONS: Final = (
     ),
     Situation(
         name="the pool's requirements let no type through",
-        objects=(NARROW, a_pod()),
+        objects=(NARROW, pod_manifest()),
         happens=sold_out,
         asks=(Asks(POD, ("none: its own requirements let no instance type through",), ("run out",)),),
     ),
@@ -329,7 +330,7 @@ SITUATIONS: Final = (
     ),
     Situation(
         name="a pod whose launch is refused",
-        objects=(pool(), a_pod(), a_refused_claim(ITS_UID)),
+        objects=(pool(), pod_manifest(), a_refused_claim(ITS_UID)),
         asks=(
             Asks(POD, ("its launch is refused: NodeClaim default-new: Unauthorized", "ec2:CreateFleet"), (ON_ITS_WAY,)),
         ),
@@ -348,7 +349,7 @@ SITUATIONS: Final = (
     ),
     Situation(
         name="a NodePool is not ready",
-        objects=(not_ready_pool("SubnetsReady=False: no subnets match"), a_pod()),
+        objects=(not_ready_pool("SubnetsReady=False: no subnets match"), pod_manifest()),
         asks=(
             Asks(
                 CHECK,
@@ -363,7 +364,7 @@ SITUATIONS: Final = (
         name="a pod and a pool whose class is not ready",
         objects=(
             not_ready_pool("SubnetsReady=False: SubnetSelector did not match any Subnets"),
-            a_pod(),
+            pod_manifest(),
         ),
         asks=(
             Asks("status", ("SubnetSelector did not match any Subnets",), (f" {NOTHING}",)),
@@ -385,7 +386,7 @@ SITUATIONS: Final = (
     ),
     Situation(
         name="the brake has stopped launches",
-        objects=(pool(launches_stopped=STOP), a_pod()),
+        objects=(pool(launches_stopped=STOP), pod_manifest()),
         asks=(
             Asks(CHECK, ("launches are stopped since", "dovetail resume --pool default"), (), NEEDS),
             Asks(POD, ("launches are stopped", "dovetail resume --pool"), (ON_ITS_WAY,)),
@@ -415,7 +416,7 @@ SITUATIONS: Final = (
     ),
     Situation(
         name="a pod that no type can hold",
-        objects=(pool(), a_pod(cpu="9000")),
+        objects=(pool(), pod_manifest(cpu="9000")),
         later=AN_HOUR,
         asks=(
             Asks(POD, ("no instance type that the pool and its limits leave is large enough", "with smaller requests")),
@@ -424,7 +425,7 @@ SITUATIONS: Final = (
     ),
     Situation(
         name="there is no NodePool",
-        objects=(a_pod(),),
+        objects=(pod_manifest(),),
         asks=(
             Asks(POD, ("nothing is planned for it: no dynamic nodepools found",), (ON_ITS_WAY,)),
             Asks("status", ("no NodePools", "1 pending")),
@@ -432,7 +433,7 @@ SITUATIONS: Final = (
     ),
     Situation(
         name="a pod behind a scheduling gate",
-        objects=(pool(), a_pod(schedulingGates=[{"name": "quota"}])),
+        objects=(pool(), pod_manifest(schedulingGates=[{"name": "quota"}])),
         asks=(Asks(POD, ("a scheduling gate holds it",), (ON_ITS_WAY, "in the next round")),),
     ),
     # Why does a node stay

@@ -34,7 +34,7 @@ from dovetail.cli.demo.temporal_server import start_temporal
 from dovetail.model.values.json import Json
 from dovetail.ports.cloud import Instance, Prepared
 from testbed.cloud.server import CloudServer
-from worlds.aws import ClassStore, Notices, a_claim, amd64, class_spec, on_demand, one_of, open_adapter
+from worlds.aws import ClassStore, Notices, a_claim_of_ec2, amd64, class_spec, on_demand, one_of, open_adapter
 from worlds.interruption_scene import Scene
 
 Line = dict[str, Any]
@@ -210,7 +210,7 @@ async def _launches(server: CloudServer) -> Line:
 
 
 async def _launched(adapter: AwsAdapter) -> None:
-    claim = a_claim(one_of("karpenter.k8s.aws/instance-category", "c", "m", "r"), on_demand(), amd64())
+    claim = a_claim_of_ec2(one_of("karpenter.k8s.aws/instance-category", "c", "m", "r"), on_demand(), amd64())
     prepared = await adapter.cloud.prepare(claim)
     assert isinstance(prepared, Prepared), prepared
     instance = await adapter.cloud.launch(claim, prepared.request, claim.uid)
