@@ -70,7 +70,3 @@ def changed(manifest: Manifest, path: str, value: Any) -> Manifest:
     else:
         place[last] = value
     return result
-
-
-# The names of before, until every folder has the new ones.
-a_pool, a_claim = a_written_pool, a_written_claim

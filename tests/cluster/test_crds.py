@@ -24,7 +24,7 @@ from testbed.plane import ApiClient, ApiResponse, PlaneState
 from tests.api import test_recorded_objects as recorded
 from tests.api.all_cases import CASES
 from tests.api.case import Case
-from tests.api.manifests import Manifest, a_claim, a_node_class, a_pool, an_overlay, changed
+from tests.api.manifests import Manifest, a_node_class, a_written_claim, a_written_pool, an_overlay, changed
 from tests.cluster.serving_kinds import BY_KIND, DEFINITIONS, DRY_RUN, create, created, dry_run, path_of, server
 from tests.docs.promised import PAGES, manifests
 from tests.printed_commands import ANY, printed
@@ -108,7 +108,7 @@ def _causes(answer: ApiResponse, field: str) -> Iterator[dict[str, Any]]:
 UNKNOWN = {"colour": "red", "deep": {"er": 1}}
 
 
-@pytest.mark.parametrize("make", [a_pool, a_claim, an_overlay, a_node_class])
+@pytest.mark.parametrize("make", [a_written_pool, a_written_claim, an_overlay, a_node_class])
 async def test_unknown_fields_are_pruned_by_both(server: ApiClient, make: Any) -> None:
     manifest = changed(make(), "spec.unknown", UNKNOWN)
 
@@ -128,7 +128,7 @@ async def test_unknown_fields_are_pruned_by_both(server: ApiClient, make: Any) -
     ],
 )
 async def test_nulls_are_absent_fields_to_both(server: ApiClient, path: str, value: Any) -> None:
-    manifest = changed(a_pool(), path, value)
+    manifest = changed(a_written_pool(), path, value)
 
     answer = await dry_run(server, manifest)
 
@@ -146,7 +146,7 @@ async def test_nulls_are_absent_fields_to_both(server: ApiClient, path: str, val
 )
 async def test_nothing_in_a_claims_spec_changes(server: ApiClient, created: list[str], path: str, value: Any) -> None:
     """API-15, PLM-8: 50k for 50000 is a change too."""
-    claim = changed(a_claim(), "spec.resources", {"requests": {"memory": "50000"}})
+    claim = changed(a_written_claim(), "spec.resources", {"requests": {"memory": "50000"}})
     where = await create(server, created, changed(claim, "metadata.name", "immutable"))
 
     answer = await server.patch(where, changed({}, path, value))
@@ -156,7 +156,7 @@ async def test_nothing_in_a_claims_spec_changes(server: ApiClient, created: list
 
 
 async def test_labels_and_annotations_of_a_claim_change(server: ApiClient, created: list[str]) -> None:
-    where = await create(server, created, changed(a_claim(), "metadata.name", "mutable"))
+    where = await create(server, created, changed(a_written_claim(), "metadata.name", "mutable"))
 
     answer = await server.patch(where, {"metadata": {"labels": {"a": "b"}, "annotations": {"c": "d"}}})
 
@@ -186,7 +186,7 @@ class Change:
 async def test_a_pool_does_not_change_its_nature(server: ApiClient, created: list[str], change: Change) -> None:
     """A pool stays static or dynamic, and keeps the kind of its NodeClass (API-13, API-14)."""
     where = await create(
-        server, created, changed(changed(a_pool(), change.path, change.old), "metadata.name", "natured")
+        server, created, changed(changed(a_written_pool(), change.path, change.old), "metadata.name", "natured")
     )
 
     answer = await server.patch(where, changed({}, change.path, change.new))
@@ -196,7 +196,7 @@ async def test_a_pool_does_not_change_its_nature(server: ApiClient, created: lis
 
 
 async def test_a_pool_may_name_another_class_of_the_same_kind(server: ApiClient, created: list[str]) -> None:
-    where = await create(server, created, changed(a_pool(), "metadata.name", "renaming"))
+    where = await create(server, created, changed(a_written_pool(), "metadata.name", "renaming"))
 
     answer = await server.patch(where, changed({}, "spec.template.spec.nodeClassRef.name", "other"))
 
@@ -206,7 +206,7 @@ async def test_a_pool_may_name_another_class_of_the_same_kind(server: ApiClient,
 async def test_replicas_of_a_pool_are_scaled_through_the_scale_subresource(
     server: ApiClient, created: list[str]
 ) -> None:
-    pool = changed(changed(a_pool(), "spec.replicas", 2), "metadata.name", "scaled")
+    pool = changed(changed(a_written_pool(), "spec.replicas", 2), "metadata.name", "scaled")
     where = await create(server, created, pool)
 
     scaled = await server.patch(f"{where}/scale", {"spec": {"replicas": 5}})
@@ -259,7 +259,7 @@ def _distinct_recorded() -> Iterator[Manifest]:
 async def test_every_recorded_status_can_be_written(server: ApiClient, created: list[str]) -> None:
     places = {
         manifest["kind"]: await create(server, created, changed(manifest, "metadata.name", "with-status"))
-        for manifest in (a_pool(), a_claim(), a_node_class())
+        for manifest in (a_written_pool(), a_written_claim(), a_node_class())
     }
     statuses = {
         json.dumps([found["kind"], found["status"]], sort_keys=True): (found["kind"], found["status"])

@@ -117,7 +117,7 @@ async def watched(ground: Ground, tmp_path: Path) -> AsyncIterator[Watched]:
         await asyncio.to_thread(stop_process, worker, signal.SIGKILL)
 
 
-def a_pool(colour: str = "blue", annotations: dict[str, str] | None = None) -> Json:
+def a_limited_pool(colour: str = "blue", annotations: dict[str, str] | None = None) -> Json:
     """A pool with limits, whose empty nodes go; another colour makes its nodes drift."""
     pool = fleet_pool("web", colour=colour, disruption=BUDGET, annotations=annotations or {})
     pool["spec"]["limits"] = {"cpu": "100", "memory": "1000Gi"}
@@ -154,10 +154,10 @@ async def launches_and_a_wave(watched: Watched) -> None:
     await ground.api.post(DAEMON_SETS, a_daemon_set())
     await ground.until(ground.class_is_ready, PATIENCE, "the class is validated, by calls of CreateFleet too")
     ground.world({"fail": [{"op": "CreateFleet", "code": "InternalError", "times": 12}]})
-    await ground.apply(a_pool())
+    await ground.apply(a_limited_pool())
     await ground.apply(workload("web", "web", NODES))
     await on_nodes(watched, NODES)
-    await ground.apply(a_pool(colour="green"))
+    await ground.apply(a_limited_pool(colour="green"))
 
     async def green() -> bool:
         return {n["metadata"]["labels"].get("colour") for n in await ground.nodes()} == {"green"}
@@ -204,7 +204,7 @@ async def a_roll_out_that_asks(watched: Watched) -> None:
     await create(ground, a_rule("NodeRollout", "careful", nodePool="web", steps=steps, gates=gates))
     try:
         await ground.apply(no_eviction())  # until it has been seen that the step replaces nodes: that takes seconds
-        await ground.apply(a_pool(colour="red"))
+        await ground.apply(a_limited_pool(colour="red"))
         await watched.shows('max(dovetail_rollout_state{rollout="careful",state="Replacing"})', 1, "a step goes on")
         await ground.delete("PodDisruptionBudget", "web")
         await watched.shows('max(dovetail_rollout_state{rollout="careful",state="Awaiting"})', 1, "a person is asked")
@@ -260,7 +260,7 @@ async def a_drain_that_asks_and_what_holds_a_beginning(watched: Watched) -> None
     [pool] = [each for each in await ground.objects("NodePool") if each["metadata"]["name"] == "web"]
     template, now = pool["metadata"]["annotations"][NODE_POOL_HASH], int(time.time())
     open_breaker = f"Expired@{template}={now}:00000001/{now}x0"
-    pool = a_pool(colour="red", annotations={BREAKER: open_breaker})
+    pool = a_limited_pool(colour="red", annotations={BREAKER: open_breaker})
     await ground.apply(pool)
     await watched.shows('max(dovetail_beginnings_held{rule="breaker",pool="web"})', 1, "a breaker is open")
     assert (await ground.dovetail("resume", "--pool", "web"))[0] == 0

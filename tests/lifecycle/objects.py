@@ -102,8 +102,3 @@ def target_of(claim: NodeClaim, node: Node) -> Target:
         provider_id=claim.provider_id,
         pool="pool",
     )
-
-
-# The names of before, until every folder has the new ones.
-a_claim, a_node, a_pod, a_pool = disruption.a_claim, disruption.a_node, a_web_pod, a_new_pool
-NODE_CLASS, UNREGISTERED = EC2_CLASS, disruption.UNREGISTERED

@@ -174,7 +174,3 @@ def groups(placement: Placement) -> list[list[str]]:
 def an_index(snapshot: Snapshot, settings: PlacementSettings | None = None) -> Index:
     """The compiled snapshot."""
     return Index(snapshot, settings or PlacementSettings())
-
-
-# The names of before, until every folder has the new ones.
-a_pod, a_pool, a_node, NOW = a_waiting_pod, a_general_pool, a_joined_pair, disruption.NOW

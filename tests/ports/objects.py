@@ -62,7 +62,3 @@ def a_budget(name: str, app: str, **spec: Any) -> Json:
 
 def a_least_pool(name: str, **template: Any) -> Json:
     return pool_manifest(name, NODE_CLASS, template)
-
-
-# The names of before, until every folder has the new ones.
-a_node, a_pod, a_pool = a_least_node, a_least_pod, a_least_pool

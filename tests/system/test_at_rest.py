@@ -17,10 +17,11 @@ from temporalio.service import RPCError
 
 from dovetail.cli.demo.temporal_server import TemporalServer, free_ports
 from dovetail.messages.workflow_ids import caretaker_id, scheduler_id
-from tests.adapters.simulator.manifests import a_node, a_pdb, a_pod
+from tests.adapters.simulator.manifests import a_pdb
 from tests.system.beside import a_disruption_that_waits, a_settled_node, beside
 from tests.system.test_metrics import scrape
 from tests.waiting import until_answered
+from worlds.manifests import node_manifest, pod_manifest
 from worlds.patience import CROWDED
 from worlds.stage.running import shared_stage
 from worlds.stage.stage import Stage, node_class, node_pool
@@ -91,20 +92,20 @@ async def a_leaving_pool_with_pending_pods(stage: Stage) -> None:
 
 async def pods_that_fit_nowhere(stage: Stage) -> None:
     stage.apply_pool()
-    stage.world.apply(a_pod("huge", cpu="4000"))
+    stage.world.apply(pod_manifest("huge", cpu="4000"))
     stage.start_worker()
 
 
 async def pods_that_want_a_volume_that_is_missing(stage: Stage) -> None:
     stage.apply_pool()
     volume = {"name": "data", "persistentVolumeClaim": {"claimName": "missing"}}
-    stage.world.apply(a_pod("lost", volumes=[volume]))
+    stage.world.apply(pod_manifest("lost", volumes=[volume]))
     stage.start_worker()
 
 
 async def pods_of_another_scheduler(stage: Stage) -> None:
     stage.apply_pool()
-    stage.world.apply(a_pod("theirs", schedulerName="another"))
+    stage.world.apply(pod_manifest("theirs", schedulerName="another"))
     stage.start_worker()
 
 
@@ -158,7 +159,7 @@ async def an_empty_node_without_a_budget(stage: Stage) -> None:
 async def a_drifted_node_that_must_not_be_disrupted(stage: Stage) -> None:
     stage.apply_pool()
     stage.world.apply(
-        {**a_pod("alone", cpu="1"), "metadata": {
+        {**pod_manifest("alone", cpu="1"), "metadata": {
             "name": "alone", "namespace": "default", "annotations": {"karpenter.sh/do-not-disrupt": "true"}}}
     )  # fmt: skip
     stage.start_worker()
@@ -170,19 +171,19 @@ async def a_drifted_node_that_must_not_be_disrupted(stage: Stage) -> None:
 
 async def nodes_of_somebody_else(stage: Stage) -> None:
     stage.apply_pool()
-    stage.world.apply(a_node("theirs"))
+    stage.world.apply(node_manifest("theirs"))
     stage.start_worker()
 
 
 async def unreadable_objects(stage: Stage) -> None:
     """A NodePool and a pod that no API server would keep, beside a pool with a node and a pod that fits nowhere."""
     await a_settled_node(stage)
-    pool, pod = node_pool([SMALL], name="unreadable"), a_pod("unreadable", cpu="much")
+    pool, pod = node_pool([SMALL], name="unreadable"), pod_manifest("unreadable", cpu="much")
     pool["spec"]["limits"] = {"cpu": "much"}
     for number, body in enumerate((pool, pod)):
         body["metadata"] |= {"uid": f"unreadable-{number}", "creationTimestamp": "2026-01-01T00:00:00Z"}
         stage.world.put_raw(body)
-    stage.world.apply(a_pod("huge", cpu="4000"))
+    stage.world.apply(pod_manifest("huge", cpu="4000"))
 
 
 async def paused(stage: Stage) -> None:

@@ -74,8 +74,3 @@ def ready_pods(world: SimulatedWorld) -> list[Json]:
 
 def nodes_of_pods(world: SimulatedWorld) -> list[str]:
     return [pod["spec"].get("nodeName", "") for pod in world.objects("Pod")]
-
-
-# The names of before, until every folder has the new ones.
-from worlds.manifests import node_manifest as a_node, pod_manifest as a_pod, pool_manifest as a_pool
-a_pod_spec, CLASS = pod_spec, EMBEDDED_CLASS
