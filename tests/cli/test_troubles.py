@@ -35,6 +35,7 @@ from tests.cli.fleet import the_nodes
 from tests.cli.test_status_text import NOW, a_status, status_in
 from tests.cli.worlds import a_ready_pool, a_world, settings_of
 from tests.waiting import until_answered
+from worlds.disruption import a_pod
 
 AWAY = RPCError("no answer", RPCStatusCode.DEADLINE_EXCEEDED, b"")
 
@@ -213,7 +214,7 @@ async def test_doctor_waits_for_temporal_no_longer_than_a_probe(stage: Stage, mo
 def a_worker(name: str, age: float, ready: bool | None) -> Pod:
     owner = Owner(api_version="apps/v1", kind="ReplicaSet", name="rs", uid="rs", controller=True)
     shape = PodShape(namespace="dovetail", labels={})
-    return Pod(name=name, uid=name, shape=shape, requests={}, created=NOW - age, ready=ready, owners=(owner,))
+    return a_pod(name=name, uid=name, shape=shape, created=NOW - age, ready=ready, owners=(owner,))
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,7 @@ import pytest_asyncio
 
 from dovetail.adapters.kwok import names as own
 from dovetail.model import names
+from dovetail.model.nodes import NodeClassRef
 from dovetail.model.values.json import Json
 from tests.cluster.system.devices import (
     CLAIMS,
@@ -30,6 +31,7 @@ from tests.cluster.system.devices import (
 from worlds.cluster.ground import Ground
 from worlds.cluster.kwok import end_kwok_nodes, start_kwok_worker
 from worlds.cluster.objects import DEPLOYMENTS, KUBELET, deployment, has_condition
+from worlds.manifests import pool_manifest
 
 pytestmark = [pytest.mark.cluster, pytest.mark.soak]
 
@@ -53,20 +55,11 @@ def sold(name: str, price: float, devices: list[Json]) -> Json:
 
 def pool() -> Json:
     """Of any type, and with the label by which the test bed's kwok knows its nodes."""
-    spec = {
-        "nodeClassRef": {"group": own.GROUP, "kind": own.KIND, "name": "default"},
-        "requirements": [],
-        "expireAfter": "Never",
-    }
-    return {
-        "apiVersion": "karpenter.sh/v1",
-        "kind": "NodePool",
-        "metadata": {"name": "web"},
-        "spec": {
-            "template": {"metadata": {"labels": {KUBELET: "alive"}}, "spec": spec},
-            "disruption": {"consolidateAfter": "0s", "budgets": [{"nodes": "100%"}]},
-        },
-    }
+    of = NodeClassRef(group=own.GROUP, kind=own.KIND, name="default")
+    quick = {"consolidateAfter": "0s", "budgets": [{"nodes": "100%"}]}
+    body = pool_manifest("web", of, {"expireAfter": "Never"}, disruption=quick)
+    body["spec"]["template"]["metadata"] = {"labels": {KUBELET: "alive"}}
+    return body
 
 
 def asking(replicas: int, template: str = "one", name: str = "web") -> Json:

@@ -25,7 +25,7 @@ from tests.placement.builders import (
     placed,
     spread,
 )
-from worlds.disruption import NOW
+from worlds.disruption import NOW, a_claim
 
 TINY = parse_resources({"cpu": "100m", "memory": "1Gi", "pods": "110"})
 
@@ -37,8 +37,12 @@ def an_earlier_claim(
     conditions = [Condition(type=names.LAUNCHED, status="True", changed=NOW - 100)]
     if ready_for >= 0:
         conditions.append(Condition(type=names.INITIALIZED_CONDITION, status="True", changed=NOW - ready_for))
-    return NodeClaim(
-        name=name,
+    return a_claim(
+        name,
+        uid="",
+        resource_version="",
+        generation=0,
+        finalizers=(),
         labels={names.NODE_POOL: "default"},
         annotations={names.PLAN: f"{name}/0", names.PLANNED_PODS: ",".join(pod.uid for pod in pods)},
         node_class=CLASS,

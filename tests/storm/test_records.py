@@ -8,23 +8,20 @@ from dovetail.model import names
 from dovetail.model.values.json import Json
 from testbed.plane import AuditEntry
 from tests.storm.records import most_marked, waited
+from worlds.manifests import claim_manifest
 
 POOL = "left"
 
 
 def claim(uid: str, version: int, owner: str = "", **metadata: Any) -> Json:
-    return {
-        "kind": "NodeClaim",
-        "metadata": {
-            "uid": uid,
-            "name": uid,
-            "resourceVersion": str(version),
-            "labels": {names.NODE_POOL: POOL},
-            "annotations": {names.OWNER: owner} if owner else {},
-            **metadata,
-        },
-        "status": {},
+    given = {
+        "uid": uid,
+        "name": uid,
+        "resourceVersion": str(version),
+        "labels": {names.NODE_POOL: POOL},
+        "annotations": {names.OWNER: owner} if owner else {},
     }
+    return {**claim_manifest(), "metadata": {**given, **metadata}, "status": {}}
 
 
 def terminating(body: Json) -> Json:

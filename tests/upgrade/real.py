@@ -28,6 +28,7 @@ from tests.upgrade.scenes import (
 )
 from worlds.cluster.ground import Ground
 from worlds.cluster.objects import has_condition, is_tainted, node_pool
+from worlds.manifests import pod_manifest
 
 REAL_SCENES: Final = (JOINING, LAUNCHING, DRAINING, TERMINATING, WAITING, DRAINED_FIRST)
 SETTLED: Final = (*(scene.pool for scene in REAL_SCENES if scene.settled), HELD)
@@ -197,12 +198,7 @@ def pool(name: str, colour: str = "blue") -> Json:
 def pod(name: str) -> Json:
     """Has a node of the pool of its name to itself."""
     container = {"name": "main", "image": "main:1", "resources": {"requests": {"cpu": "3", "memory": "512Mi"}}}
-    return {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": {"name": name, "namespace": "default", "labels": {"app": name}},
-        "spec": {"containers": [container], "nodeSelector": {names.NODE_POOL: name}},
-    }
+    return pod_manifest(name, {"app": name}, containers=[container], nodeSelector={names.NODE_POOL: name})
 
 
 def no_eviction(name: str) -> Json:

@@ -11,6 +11,7 @@ from typing import Final, Literal
 from dovetail.messages.workflow_ids import claim_owner_id, node_owner_id
 from dovetail.model import names
 from dovetail.model.values.json import Json
+from worlds.manifests import node_manifest, pod_manifest
 from worlds.stage.stage import Stage, has_condition, node_pool
 
 Owner = Literal["claim", "disruption", "node"]
@@ -102,21 +103,15 @@ def pool(name: str, colour: str = "blue", *, sleeps: bool = False) -> Json:
 def pod(name: str, *, slow: bool = False) -> Json:
     """Fills a node of the pool of its name."""
     container = {"name": "main", "image": "main:1", "resources": {"requests": {"cpu": "1500m", "memory": "64Mi"}}}
-    return {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": {
-            "name": name,
-            "namespace": "default",
-            "labels": {"app": name},
-            "annotations": {STOPS_SLOWLY: str(LONG)} if slow else {},
-        },
-        "spec": {
-            "containers": [container],
-            "nodeSelector": {names.NODE_POOL: name},
-            "terminationGracePeriodSeconds": int(LONG) if slow else 30,
-        },
-    }
+    body = pod_manifest(
+        name,
+        {"app": name},
+        containers=[container],
+        nodeSelector={names.NODE_POOL: name},
+        terminationGracePeriodSeconds=int(LONG) if slow else 30,
+    )
+    body["metadata"]["annotations"] = {STOPS_SLOWLY: str(LONG)} if slow else {}
+    return body
 
 
 def drift(stage: Stage, scene: Scene) -> None:
@@ -139,8 +134,7 @@ def node_without_its_taint(stage: Stage, scene: Scene) -> Json:
     [row] = [i for i in stage.world.instances() if i.claim_uid == claim["metadata"]["uid"]]
     labels = claim["metadata"]["labels"]
     return {
-        "apiVersion": "v1",
-        "kind": "Node",
+        **node_manifest(),
         "metadata": {"name": row.id, "labels": {**labels, names.HOSTNAME: row.id}},
         "spec": {"providerID": row.provider_id},
         "status": {"capacity": AMOUNTS, "allocatable": AMOUNTS, "conditions": [{"type": "Ready", "status": "False"}]},
@@ -152,8 +146,7 @@ def node_without_claim(name: str) -> Json:
     labels = {names.NODE_POOL: name, names.REGISTERED: "true", names.INITIALIZED: "true", names.HOSTNAME: name}
     labels["dovetail.sh/embeddednodeclass"] = "default"  # by which it is known as one of ours
     return {
-        "apiVersion": "v1",
-        "kind": "Node",
+        **node_manifest(),
         "metadata": {"name": name, "labels": labels, "finalizers": [names.TERMINATION_FINALIZER]},
         "spec": {},
         "status": {

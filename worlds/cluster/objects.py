@@ -3,6 +3,8 @@
 from dovetail.model import names
 from dovetail.model.values.json import Json
 from testbed.up import CLUSTER
+from worlds.disruption import EC2_CLASS
+from worlds.manifests import pool_manifest
 
 DEPLOYMENTS = "/apis/apps/v1/namespaces/default/deployments"
 BUDGETS = "/apis/policy/v1/namespaces/default/poddisruptionbudgets"
@@ -44,25 +46,15 @@ def node_pool(colour: str = "blue", instance_type: str = "m5.xlarge", consolidat
         {"key": names.CAPACITY_TYPE, "operator": "In", "values": ["on-demand"]},
         {"key": names.INSTANCE_TYPE, "operator": "In", "values": [instance_type]},
     ]
-    template = {
-        "metadata": {"labels": {"colour": colour}},
-        "spec": {
-            "nodeClassRef": {"group": "karpenter.k8s.aws", "kind": "EC2NodeClass", "name": "default"},
-            "requirements": requirements,
-            "expireAfter": "720h",
-        },
-    }
     disruption = {
         "consolidationPolicy": "WhenEmpty",
         "consolidateAfter": consolidate_after,
         "budgets": [{"nodes": "100%"}],
     }
-    return {
-        "apiVersion": "karpenter.sh/v1",
-        "kind": "NodePool",
-        "metadata": {"name": "web"},
-        "spec": {"template": template, "disruption": disruption},
-    }
+    template = {"requirements": requirements, "expireAfter": "720h"}
+    body = pool_manifest("web", EC2_CLASS, template, disruption=disruption)
+    body["spec"]["template"]["metadata"] = {"labels": {"colour": colour}}
+    return body
 
 
 def deployment(replicas: int, cpu: str = "1") -> Json:

@@ -1,11 +1,12 @@
 """Objects that people write and that do harm, on purpose or not: pods that nobody can judge, a policy against
 claims."""
 
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from dovetail.model import names
 from dovetail.model.values.json import Json
 from worlds.cluster.ground import Ground
+from worlds.manifests import pod_manifest
 
 PODS: Final = "/api/v1/namespaces/default/pods"
 DIGITS: Final = "9" * 5000
@@ -15,15 +16,12 @@ BINDINGS: Final = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpoli
 POLICY: Final = "no-claims-of-refused"
 
 
-def unplaceable(name: str, request: str = "1Mi", annotations: Json | None = None, **spec: object) -> Json:
+def unplaceable(name: str, request: str = "1Mi", annotations: Json | None = None, **spec: Any) -> Json:
     """A pod that no node of the pool suits, unless its spec says otherwise."""
     container = {"name": "c", "image": "c:1", "resources": {"requests": {"memory": request}}}
-    return {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": {"name": name, "namespace": "default", "annotations": annotations or {}},
-        "spec": {"containers": [container], "nodeSelector": {"no": "such-node"}, **spec},
-    }
+    body = pod_manifest(name, **{"containers": [container], "nodeSelector": {"no": "such-node"}, **spec})
+    body["metadata"]["annotations"] = annotations or {}
+    return body
 
 
 def preferring(terms: int, value: str) -> Json:

@@ -11,7 +11,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -29,6 +29,7 @@ from testbed.simulated_world import SimulatedWorld
 from testbed.temporal.chosen import AnyTemporal, environment_of
 from worlds.fault_orders import VARIABLE, Orders
 from worlds.loaded.processes import run_command, start_process
+from worlds.manifests import EMBEDDED_CLASS, pool_manifest
 from worlds.patience import CROWDED
 
 T = TypeVar("T")
@@ -265,22 +266,14 @@ def node_pool(instance_types: list[str], name: str = "pool", class_name: str = "
         {"key": names.INSTANCE_TYPE, "operator": "In", "values": instance_types},
         {"key": names.CAPACITY_TYPE, "operator": "In", "values": ["on-demand"]},
     ]
-    reference = {"group": "dovetail.sh", "kind": "EmbeddedNodeClass", "name": class_name}
     policy = {
         "consolidationPolicy": "WhenEmpty",
         "consolidateAfter": "0s",
         "budgets": [{"nodes": "100%"}],
         **disruption,
     }
-    return {
-        "apiVersion": "karpenter.sh/v1",
-        "kind": "NodePool",
-        "metadata": {"name": name},
-        "spec": {
-            "template": {"spec": {"nodeClassRef": reference, "requirements": requirements, "expireAfter": "720h"}},
-            "disruption": policy,
-        },
-    }
+    of = replace(EMBEDDED_CLASS, name=class_name)
+    return pool_manifest(name, of, {"requirements": requirements, "expireAfter": "720h"}, disruption=policy)
 
 
 def deployment(replicas: int, name: str = "web", cpu: str = "1500m", **spec: Any) -> Json:

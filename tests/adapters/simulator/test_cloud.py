@@ -1,5 +1,7 @@
 """The simulated cloud: tokens, missing capacity, faults, instances that never join."""
 
+from dataclasses import replace
+
 import pytest
 
 from dovetail.adapters.kwok.instance_types import OfferingKey
@@ -215,12 +217,9 @@ async def test_drift_distinguishes_a_changed_class_from_a_changed_image(
 
 
 def a_launched(claim: NodeClaim, instance: Instance) -> NodeClaim:
-    return NodeClaim(
-        name=claim.name,
-        labels=claim.labels,
+    return replace(
+        claim,
         annotations={**claim.annotations, **instance.annotations},
-        node_class=claim.node_class,
-        requests=claim.requests,
         image_id=instance.image_id,
         capacity=instance.capacity,
         allocatable=instance.allocatable,

@@ -8,6 +8,7 @@ from dovetail.model.pods import Expression
 from dovetail.model.pools import NodePool
 from dovetail.ports.cloud import Catalogues, Cloud, Instance
 from tests.ports.worlds.contract import unique
+from worlds.disruption import a_claim
 from worlds.kwok import KwokParts
 
 
@@ -24,16 +25,12 @@ class KwokCloudWorld:
         return NodeClassRef(group=own.GROUP, kind=own.KIND, name=name)
 
     async def claim(self, node_class: NodeClassRef) -> NodeClaim:
-        name = unique("claim")
-        return NodeClaim(
-            name=name,
-            uid=f"uid-{name}",
+        return a_claim(
+            unique("claim"),
             labels={names.NODE_POOL: "general"},
             node_class=node_class,
             requirements=(Expression(key=names.OS, operator="In", values=("linux",)),),
             requests={"cpu": 10**9, "memory": 2**30, "pods": 3},
-            capacity={},
-            allocatable={},
         )
 
     async def pool(self, node_class: NodeClassRef) -> NodePool:
