@@ -57,7 +57,7 @@ class Scene:
         self.world, self.notices = World(), Notices()
         for number in range(instances):
             self.world.put(claim_of(instance_id(number)))
-        self.since = server.control("GET", "ledger")["last"]
+        self.since = server.control("GET", "ledger/last")
 
     def snapshot(self, reads: object = None) -> Snapshot:
         nodes: dict[str, Node] = {}

@@ -4,7 +4,6 @@
 port. A process id may be given to another process later, so before anything is killed its command line is read.
 """
 
-import contextlib
 import json
 import os
 import signal
@@ -50,9 +49,10 @@ def _is_ours(pid: int) -> bool:
 
 
 def _ended(pid: int) -> bool:
-    with contextlib.suppress(ChildProcessError):  # someone else's child, which is what `make down` sees
-        os.waitpid(pid, os.WNOHANG)  # takes the exit code if it is our child, so that it does not linger
-    return not _is_ours(pid)
+    try:  # our child's exit code is taken, so that it does not linger, and what it cost is counted
+        return os.waitpid(pid, os.WNOHANG)[0] == pid
+    except ChildProcessError:  # someone else's child, which is what `make down` sees
+        return not _is_ours(pid)
 
 
 def stop_processes(pids: list[int]) -> None:

@@ -198,7 +198,7 @@ async def test_an_image_is_chosen_by_the_arn_of_a_public_parameter(ground: Groun
 async def test_a_deleted_class_waits_for_its_claims_and_leaves_nothing_behind(ground: Ground) -> None:
     [claim] = await settle(ground, 1)
     profile = (await ground.api.get(f"{CLASSES}/default")).body["status"]["instanceProfile"]
-    since = ground.cloud.control("GET", "ledger")["last"]
+    since = ground.cloud.control("GET", "ledger/last")
     assert (await ground.api.delete(f"{CLASSES}/default")).status == 200
 
     async def waits() -> bool:

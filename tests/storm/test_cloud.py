@@ -35,7 +35,7 @@ FAULTS: Final[list[Json]] = [
 
 
 async def test_ec2_is_throttled_for_minutes_with_partial_and_duplicate_answers(ground: Ground) -> None:
-    since = ground.cloud.control("GET", "ledger")["last"]
+    since = ground.cloud.control("GET", "ledger/last")
     try:
         async with storm(ground, seed=283, patience=SECONDS + 300):
             ground.world({"rateLimits": RATES, "fail": FAULTS, "visibleAfter": 5})

@@ -27,7 +27,7 @@ class Aws:
         self.server = server
         self._config = config
         self.ec2, self.iam = self.client("ec2"), self.client("iam")
-        self._since = server.control("GET", "ledger")["last"]
+        self._since = server.control("GET", "ledger/last")
 
     def client(self, service: str) -> Any:
         make: Any = boto3.client  # its stubs want a literal name

@@ -49,12 +49,12 @@ def test_a_declared_world_is_what_describe_calls_show(aws: Aws) -> None:
 
 def test_a_reset_brings_the_first_world_back_and_keeps_the_ledger(aws: Aws) -> None:
     aws.patch_world(types=["m5.large"])
-    before = aws.server.control("GET", "ledger")["last"]
+    before = aws.server.control("GET", "ledger/last")
 
     aws.server.control("POST", "reset")
 
     assert len(aws.ec2.describe_instance_types()["InstanceTypes"]) == 14
-    assert aws.server.control("GET", "ledger")["last"] == before + 1
+    assert aws.server.control("GET", "ledger/last") == before + 1
 
 
 def test_prices_are_settable_and_agree_in_all_three_places(aws: Aws) -> None:

@@ -99,8 +99,10 @@ class Control:
         self._cloud.reset()
         return {}
 
-    def _ledger(self, _path: list[str], asked: Json) -> Json:
-        """GET ledger?since=N: the entries after number N, and the last number."""
+    def _ledger(self, path: list[str], asked: Json) -> Any:
+        """GET ledger?since=N: the entries after number N, and the last number; GET ledger/last: that number alone."""
+        if path == ["last"]:
+            return self._cloud.ledger.last
         since = int(asked.get("since", 0))
         entries = self._cloud.ledger.since(since)
         return {"entries": entries, "last": since + len(entries)}

@@ -41,6 +41,11 @@ class Ledger:
         with self._lock:
             return self._entries[number:]
 
+    @property
+    def last(self) -> int:
+        """The number of the last call so far."""
+        return len(self._entries)
+
     def close(self) -> None:
         """Release the file."""
         self._file.close()

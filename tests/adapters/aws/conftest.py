@@ -91,6 +91,6 @@ async def stage(aws_server: CloudServer, aws_calls: Calls) -> AsyncIterator[Stag
     aws_server.control("POST", "reset")
     classes = ClassStore()
     adapter = open_adapter(aws_server, classes, aws_calls)
-    since = aws_server.control("GET", "ledger")["last"]
+    since = aws_server.control("GET", "ledger/last")
     yield Stage(server=aws_server, classes=classes, adapter=adapter, since=since)
     await adapter.close()

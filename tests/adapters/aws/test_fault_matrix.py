@@ -100,7 +100,7 @@ class Life:
         self.terminating = TerminateInstance(known, self.adapter.cloud, self.world.now, departing)
 
     async def lived(self) -> Lived:
-        since = self.server.control("GET", "ledger")["last"]
+        since = self.server.control("GET", "ledger/last")
         self.classes.apply()
         await self._keep(lambda: self.classes.condition("Ready")[0] == "True")
         claim = replace(a_claim_of_ec2(), created=self.world.clock, resource_version="1")

@@ -104,7 +104,7 @@ async def gated(aws_server: CloudServer, aws_calls: Calls) -> AsyncIterator[Stag
     aws_server.control("POST", "reset")
     classes = ClassStore()
     adapter = open_adapter(aws_server, classes, aws_calls, expressions=True)
-    yield Stage(server=aws_server, classes=classes, adapter=adapter, since=aws_server.control("GET", "ledger")["last"])
+    yield Stage(server=aws_server, classes=classes, adapter=adapter, since=aws_server.control("GET", "ledger/last"))
     await adapter.close()
 
 

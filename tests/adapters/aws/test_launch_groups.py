@@ -172,7 +172,7 @@ class Scene:
         return [call["input"]["TargetCapacitySpecification"]["TotalTargetCapacity"] for call in calls]
 
     def count(self) -> None:
-        self.stage.since = self.stage.server.control("GET", "ledger")["last"]
+        self.stage.since = self.stage.server.control("GET", "ledger/last")
 
     def balanced(self, claims: list[NodeClaim]) -> None:
         """Each claim has an instance of its own, and nothing else was launched."""

@@ -28,7 +28,7 @@ M5_LARGE = one_of("node.kubernetes.io/instance-type", "m5.large")
 @pytest.fixture
 async def ready(stage: Stage) -> Stage:
     await stage.with_class()
-    stage.since = stage.server.control("GET", "ledger")["last"]
+    stage.since = stage.server.control("GET", "ledger/last")
     return stage
 
 
@@ -450,7 +450,7 @@ async def test_claims_that_are_launched_at_once_ask_for_a_new_template_once(stag
     """A plan's claims are started together; the calls are slow enough for them all to meet."""
     await stage.with_class()
     stage.patch(fail=[{"op": op, "delay": 0.3} for op in ("DescribeLaunchTemplates", "CreateLaunchTemplate")])
-    since = stage.server.control("GET", "ledger")["last"]
+    since = stage.server.control("GET", "ledger/last")
 
     # One comes while the first asks, and one while it makes the template.
     launches = [asyncio.ensure_future(stage.launched(a_claim_of_ec2(M5_LARGE, on_demand()))) for _ in range(5)]
@@ -521,7 +521,7 @@ async def test_look_ups_by_claim_that_come_together_share_a_call(ready: Stage) -
     """Each launch begins with one: a thousand calls would be more than an account may make."""
     claims = [a_claim_of_ec2() for _ in range(3)]
     instances = [await ready.launched(claim) for claim in claims]
-    ready.since = ready.server.control("GET", "ledger")["last"]
+    ready.since = ready.server.control("GET", "ledger/last")
 
     uids = [*(claim.uid for claim in claims), "of nobody"]
     found = await asyncio.gather(*[ready.adapter.cloud.find(claim_uid=uid) for uid in uids])
@@ -633,7 +633,7 @@ async def test_only_an_instance_of_this_cluster_is_terminated(ready: Stage) -> N
 
 async def test_only_the_instance_of_the_claim_that_is_deleted_is_terminated(ready: Stage) -> None:
     mine, other = await ready.launched(a_claim_of_ec2(name="mine")), await ready.launched(a_claim_of_ec2(name="other"))
-    since = ready.server.control("GET", "ledger")["last"]
+    since = ready.server.control("GET", "ledger/last")
 
     with pytest.raises(Refused, match=r"NodeClaim/mine: status.providerID names instance .* says other"):
         await ready.adapter.cloud.terminate(other.provider_id, "mine")
@@ -736,7 +736,7 @@ async def test_enclaves_are_on_where_the_class_says_so_whatever_pods_ask_for(
     """AWS-63, AWS-86: a node without the enclaves that its class promises cannot run what it is for. The first m5 that
     has them is the xlarge."""
     await stage.with_class(**({} if options is None else {"enclaveOptions": options}))
-    stage.since = stage.server.control("GET", "ledger")["last"]
+    stage.since = stage.server.control("GET", "ledger/last")
     requests = parse_resources({"cpu": "1", "pods": "1", "eks.amazonaws.com/nitro-sandbox": "0"})
 
     instance = await stage.launched(a_claim_of_ec2(family("m5"), on_demand(), requests=requests))

@@ -134,7 +134,7 @@ def targets(stage: Stage) -> list[str]:
 async def test_of_two_kinds_of_reservation_the_one_with_the_cheapest_offering_is_asked_for(stage: Stage) -> None:
     """AWS-79: the block of m5.large costs less than the open reservation of r5.large."""
     await with_reservations(stage, {**OPEN, "type": "r5.large"}, {**BLOCK, "endIn": 7200})
-    stage.since = stage.server.control("GET", "ledger")["last"]
+    stage.since = stage.server.control("GET", "ledger/last")
 
     launched = await stage.launched(
         a_claim_of_ec2(one_of("node.kubernetes.io/instance-type", "m5.large", "r5.large"), any_kind(), amd64())
@@ -147,13 +147,13 @@ async def test_a_fleet_names_one_capacity_block_and_one_reservation_for_each_zon
     """AWS-78, AWS-156: a fleet takes one block; of a zone's reservations the one with most left."""
     blocks = [{**BLOCK, "endIn": 7200}, {**BLOCK, "id": "cr-13", "zone": "us-west-2c", "endIn": 7200}]
     await with_reservations(stage, *blocks)
-    stage.since = stage.server.control("GET", "ledger")["last"]
+    stage.since = stage.server.control("GET", "ledger/last")
     await stage.launched(a_claim_of_ec2(M5_LARGE, any_kind(), amd64()))
     of_blocks = targets(stage)
     zones = ("us-west-2a", "us-west-2a", "us-west-2b")
     counts = zip(("cr-21", "cr-22", "cr-23"), zones, (1, 3, 2), strict=True)
     await with_reservations(stage, *({**OPEN, "id": key, "zone": zone, "available": n} for key, zone, n in counts))
-    stage.since = stage.server.control("GET", "ledger")["last"]
+    stage.since = stage.server.control("GET", "ledger/last")
 
     await stage.launched(a_claim_of_ec2(M5_LARGE, any_kind(), amd64(), name="second"))
 
@@ -164,7 +164,7 @@ async def test_a_fleet_names_one_capacity_block_and_one_reservation_for_each_zon
 async def test_a_type_that_is_too_small_is_not_asked_for(stage: Stage) -> None:
     """AWS-78."""
     await stage.with_class()
-    stage.since = stage.server.control("GET", "ledger")["last"]
+    stage.since = stage.server.control("GET", "ledger/last")
     either = one_of("node.kubernetes.io/instance-type", "m5.large", "m5.xlarge")
 
     await stage.launched(a_claim_of_ec2(either, on_demand(), amd64(), requests=parse_resources({"cpu": "3"})))
@@ -203,7 +203,7 @@ async def test_min_values_keep_what_would_be_left_out(stage: Stage) -> None:
     names = ("m5.large", "m5.metal")
 
     async def asked_for(least: int | None) -> set[str]:
-        stage.since = stage.server.control("GET", "ledger")["last"]
+        stage.since = stage.server.control("GET", "ledger/last")
         wanted = replace(one_of("node.kubernetes.io/instance-type", *names), min_values=least)
         answer = await stage.launch(a_claim_of_ec2(wanted, on_demand(), amd64()))
         if isinstance(answer, LaunchRefused):
@@ -228,7 +228,7 @@ async def with_cheap_types(stage: Stage) -> list[str]:
     stage.patch(types=known, prices={name: 0.01 * (number + 1) for number, name in enumerate(known)})
     await PriceRefresh(stage.adapter.calls, stage.adapter.offerings.sources.prices, stage.adapter.settings).refresh()
     await stage.with_class()
-    stage.since = stage.server.control("GET", "ledger")["last"]
+    stage.since = stage.server.control("GET", "ledger/last")
     assert len(known) == 72
     return known
 
@@ -283,7 +283,7 @@ async def test_of_more_reservations_than_a_fleet_takes_templates_the_cheapest_ar
     reserved = [{**OPEN, "id": f"cr-{n:03}", "type": name, "tags": tags} for n, name in enumerate(known[:54])]
     stage.patch(reservations=reserved)
     await stage.with_class(capacityReservationSelectorTerms=[{"tags": tags}])
-    stage.since = stage.server.control("GET", "ledger")["last"]
+    stage.since = stage.server.control("GET", "ledger/last")
 
     await stage.launched(a_claim_of_ec2(one_of("kubernetes.io/os", "linux"), any_kind(), amd64()))
 

@@ -49,7 +49,7 @@ async def staged(aws_server: CloudServer, aws_calls: Calls) -> AsyncIterator[Sta
         pool_overlays = PoolOverlays(overlays=lambda: held or overlays, pools=lambda: {"default": pool})
         given = Surroundings(node_classes=classes.raw, cluster=CLUSTER, calls=aws_calls, overlays=pool_overlays)
         opened.append(AwsAdapter.open(settings_for(aws_server), given))
-        since = aws_server.control("GET", "ledger")["last"]
+        since = aws_server.control("GET", "ledger/last")
         return Stage(server=aws_server, classes=classes, adapter=opened[-1], since=since)
 
     yield make

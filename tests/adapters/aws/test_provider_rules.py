@@ -470,7 +470,7 @@ async def test_types_are_labelled_by_their_names_and_by_what_ec2_says(stage: Sta
 async def test_metal_and_accelerators_are_left_out_where_anything_else_would_do(stage: Stage) -> None:
     """AWS-80."""
     await stage.with_class()
-    stage.since = stage.server.control("GET", "ledger")["last"]
+    stage.since = stage.server.control("GET", "ledger/last")
     anything = one_of("kubernetes.io/os", "linux")
 
     await stage.launched(a_claim_of_ec2(anything, on_demand(), amd64()))
@@ -485,7 +485,7 @@ async def test_metal_and_accelerators_are_left_out_where_anything_else_would_do(
 async def test_dedicated_tenancy_is_asked_for_where_the_claim_insists(stage: Stage) -> None:
     """AWS-4, AWS-82."""
     await stage.with_class()
-    stage.since = stage.server.control("GET", "ledger")["last"]
+    stage.since = stage.server.control("GET", "ledger/last")
 
     await stage.launched(
         a_claim_of_ec2(M5_LARGE, on_demand(), amd64(), one_of("karpenter.k8s.aws/instance-tenancy", "dedicated"))
@@ -766,7 +766,7 @@ async def test_without_the_right_to_ask_for_their_status_instances_are_asked_abo
 async def test_carriage_returns_do_not_reach_the_node(stage: Stage) -> None:
     """AWS-100: in the families whose user data is MIME."""
     await stage.with_class(userData="#!/bin/bash\r\necho hello\r\n")
-    stage.since = stage.server.control("GET", "ledger")["last"]
+    stage.since = stage.server.control("GET", "ledger/last")
 
     await stage.launched(a_claim_of_ec2(M5_LARGE, on_demand(), amd64()))
 
@@ -779,7 +779,7 @@ async def test_carriage_returns_do_not_reach_the_node(stage: Stage) -> None:
 async def test_of_two_kinds_of_reservation_one_is_asked_for(stage: Stage) -> None:
     """AWS-79: at one price the open reservation, not the block."""
     await with_reservations(stage, OPEN, {**BLOCK, "endIn": 7200})
-    stage.since = stage.server.control("GET", "ledger")["last"]
+    stage.since = stage.server.control("GET", "ledger/last")
 
     launched = await stage.launched(a_claim_of_ec2(M5_LARGE, any_kind(), amd64()))
 

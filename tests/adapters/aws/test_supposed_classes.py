@@ -26,7 +26,7 @@ def supposed(stage: Stage, **change: Any) -> Json:
 
 async def foretold(stage: Stage, claim: NodeClaim, **change: Any) -> str:
     """The drift that the supposed class would mean; only reads reach AWS."""
-    stands, begin = dict(stage.classes.objects), stage.server.control("GET", "ledger")["last"]
+    stands, begin = dict(stage.classes.objects), stage.server.control("GET", "ledger/last")
 
     catalogues = await stage.adapter.supposed_classes().with_classes([supposed(stage, **change)])
     reason = await catalogues.drift(claim)

@@ -259,7 +259,7 @@ class TestReservations:
         await scene.keep()
         scene.world(reservations=[{**BLOCK, "endIn": 1800}])
         scene.adapter.offerings.sources.reservations._asked.clear()
-        since = scene.server.control("GET", "ledger")["last"]
+        since = scene.server.control("GET", "ledger/last")
         before = list(scene.objects.deleted)
         for task in scene._upkeep._parts.tasks:  # type: ignore[union-attr]
             if isinstance(task, ReservedInstances):
@@ -308,7 +308,7 @@ class TestReservations:
         await scene.keep()
         await scene.launched(M5_LARGE, on_demand(), amd64())
         await scene.keep()  # its tags
-        since = scene.server.control("GET", "ledger")["last"]
+        since = scene.server.control("GET", "ledger/last")
 
         await scene.keep()
 
@@ -375,7 +375,7 @@ class TestZonalShift:
         claim = await scene.launched(M5_LARGE, on_demand(), amd64(), one_of(names.ZONE, "us-west-2a"))
         await scene.adapter.cloud.list_instances()
         await self.shift(scene, scene.classes.objects["default"]["status"]["subnets"][0]["zoneID"])
-        since = scene.server.control("GET", "ledger")["last"]
+        since = scene.server.control("GET", "ledger/last")
 
         with pytest.raises(Postponed):
             await scene.adapter.cloud.terminate(claim.provider_id)
