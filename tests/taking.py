@@ -27,12 +27,9 @@ FIRST: Final = (
     *("tests/system/", "tests/upgrade/", "tests/recorded/", "tests/faults/", "tests/properties/test_claims.py"),
     *(
         f"tests/cluster/test_{name}.py"
-        for name in ("flagships_changes", "flagships_savings", "flagships_drains", "flagships_books")
+        for name in ("flagships_changes", "flagships_savings", "flagships_drains", "flagships_books", "lives_of_nodes")
     ),
-    *(
-        f"tests/cluster/test_{name}.py"
-        for name in ("try_it_on_kind", "disruption", "system", "cloud", "lifecycle", "admission")
-    ),
+    *(f"tests/cluster/test_{name}.py" for name in ("try_it_on_kind", "disruption", "system", "lifecycle", "admission")),
     *("tests/workflows/test_supervision.py", "tests/codecs/test_places.py", "tests/disruption/test_rollouts.py"),
 )
 
