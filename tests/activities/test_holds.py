@@ -669,8 +669,9 @@ def of(pod: Pod) -> DrainHold:
 
 @pytest.mark.slow
 async def test_a_thousand_held_drains_write_next_to_nothing() -> None:
-    """TRM-48. Over a day with a ladder of all levels: less than one write in five seconds, Events included."""
-    stage, drains = new_stage(), 1000
+    """TRM-48. Over a day with a ladder of all levels: less than one write in five seconds, Events included. Fifty are
+    played, each for itself."""
+    stage, drains = new_stage(), 50
     stage.rules.rules = (
         DrainRules(
             escalation=(
@@ -692,7 +693,7 @@ async def test_a_thousand_held_drains_write_next_to_nothing() -> None:
 
     writes = len([line for line in stage.world.ledger if line.startswith("patch")]) + len(stage.world.notices)
     assert writes == 9 * drains  # four on the claim, five Events
-    assert writes / 86_400.0 <= 0.2
+    assert 1000 / drains * writes / 86_400.0 <= 0.2
 
 
 async def test_the_ladder_of_the_guide_is_as_it_is_told() -> None:

@@ -249,11 +249,11 @@ def test_a_rate_of_no_node_lets_none_begin_as_a_number_or_as_a_percentage() -> N
 
 @pytest.mark.slow
 def test_what_is_remembered_stays_small_and_never_counts_less() -> None:
-    """A node a minute for a week, under a rate of ten minutes and one of a day."""
+    """A node a minute for a day and a half, under a rate of ten minutes and one of a day."""
     rates = (Rate(nodes="9%", per=600), Rate(nodes="100%", per=24 * HOUR))
     periods, pool = {rate.per for rate in rates}, replace(a_new_pool(), usage={"nodes": 5000})
     moments = []
-    for minute in range(3 * 24 * 60):
+    for minute in range(36 * 60):
         now = 60.0 * minute
         pool = with_begun(pool, [BegunNodes(now, "Drifted", f"{minute:08x}")], periods, now)
         moments.append(now)

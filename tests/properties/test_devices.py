@@ -19,7 +19,7 @@ from dovetail.placement.place_pods import Index, place
 from tests.placement.builders import a_joined_pair, a_shape, a_snapshot, a_waiting_pod
 from tests.placement.devices.test_devices import DRIVER, SETTINGS, a_slice, with_devices
 
-QUIET = settings(max_examples=75, deadline=None, suppress_health_check=list(HealthCheck))
+QUIET = settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
 RACK = f"{DRIVER}/rack"
 World = dict[str, Any]
 

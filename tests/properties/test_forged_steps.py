@@ -34,7 +34,7 @@ from worlds.fakes import on_duty
 
 pytestmark = pytest.mark.slow
 
-QUIET: Final = settings(max_examples=75, deadline=None, suppress_health_check=list(HealthCheck))
+QUIET: Final = settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
 # Asked for only by ids that are always held, or acting on nothing: the guard's own tests have these.
 OUT_OF_REACH: Final = frozenset(
     {

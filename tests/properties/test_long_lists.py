@@ -33,7 +33,7 @@ from tests.properties.counted_lines import with_lines
 from tests.properties.hostile import GROUP, NOW
 from tests.properties.long_lists import GIVEN_UP, ITEMS, MOST, LongLists
 
-QUIET = settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
+QUIET = settings(max_examples=12, deadline=None, suppress_health_check=list(HealthCheck))
 SETTINGS: Final = PlacementSettings(ignore_dra=False)
 
 MOST_TIMES: Final = 2.2  # a tenth for what grows a little faster than its list, as sorting does

@@ -262,7 +262,7 @@ async def test_a_worker_that_dies_between_any_two_writes_loses_and_doubles_nothi
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", [*range(5), *[pytest.param(each, marks=pytest.mark.soak) for each in range(5, 20)]])
 async def test_workers_that_die_again_and_again_at_random_moments(scene: Scene, seed: int) -> None:
     """Claims come a few at a time, two workers share them, and each dies until one is left in peace."""
     chance = random.Random(seed)
