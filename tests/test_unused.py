@@ -1,6 +1,7 @@
 """Every function, method, class and constant of the product is used by the product: what only tests call says nothing
 of what runs."""
 
+from functools import cache
 from pathlib import Path
 
 from dovetail.answers.questions.table import QUESTIONS
@@ -26,6 +27,12 @@ ROOTS: list[Key] = [
 ]
 
 
+@cache
+def product() -> Product:
+    """As it is read once: nothing of it changes by being asked."""
+    return Product(_sources())
+
+
 def _sources() -> dict[str, Path]:
     found = {}
     for file in product_files():
@@ -36,7 +43,7 @@ def _sources() -> dict[str, Path]:
 
 
 def test_the_product_uses_all_that_it_defines() -> None:
-    assert Product(_sources()).unreached(ROOTS) == set()
+    assert product().unreached(ROOTS) == set()
 
 
 PLANTED = """
@@ -93,7 +100,7 @@ _COLLABORATORS = {
 
 def test_what_a_class_always_gets_it_cannot_be_made_without() -> None:
     """A line that is missing where things are made would else take a rule away, and no check of types would say so."""
-    assert needless_defaults(Product(_sources()), _is_collaborator) == set()
+    assert needless_defaults(product(), _is_collaborator) == set()
 
 
 COLLABORATORS = """

@@ -7,7 +7,7 @@ large a text is, a number that comes of it is small.
 
 import math
 from collections.abc import Callable, Iterator
-from copy import deepcopy
+from copy import copy
 from fractions import Fraction
 from typing import Any, Final
 
@@ -31,7 +31,6 @@ from dovetail.model.scheduling.requirements import from_expressions, text_of_set
 from dovetail.model.scheduling.taints import Taint, untolerated
 from dovetail.model.values import digits
 from dovetail.model.values.durations import DurationError, parse_nanoseconds
-from dovetail.model.values.json import Json
 from dovetail.model.values.resources import (
     MOST,
     NANO,
@@ -134,12 +133,12 @@ def _places(value: Any, path: tuple[str | int, ...] = ()) -> Iterator[tuple[str 
         yield from _places(part, (*path, key))
 
 
-def _with(raw: Json, path: tuple[str | int, ...], value: Any) -> Json:
-    changed = deepcopy(raw)
-    place: Any = changed
-    for key in path[:-1]:
-        place = place[key]
-    place[path[-1]] = value
+def _with(raw: Any, path: tuple[str | int, ...], value: Any) -> Any:
+    """A copy along the path; what lies beside it is shared."""
+    if not path:
+        return value
+    changed, (key, *further) = copy(raw), path
+    changed[key] = _with(raw[key], tuple(further), value)
     return changed
 
 
