@@ -1,7 +1,6 @@
 """The gate of a new version, as temporal-worker-controller starts it: on the new version alone, before it has work."""
 
 import json
-import subprocess
 import sys
 import uuid
 from pathlib import Path
@@ -43,13 +42,8 @@ PATIENCE = {"seconds": 20.0}  # as `versioning.rollout.gate.input` says it
 
 def start(versions: Versions, build: str, code: str, granted: Path) -> None:
     """A worker of that build which needs the right."""
-    stage = versions.stage
-    command = [sys.executable, "-c", code, "worker", "--cluster", stage.cluster, "--world", str(stage.file)]
     version = {"TEMPORAL_WORKER_BUILD_ID": build, "TEMPORAL_DEPLOYMENT_NAME": versions.name, "GRANTED": str(granted)}
-    with (stage.folder / "worker.log").open("ab") as log:
-        environment = {**stage.environment(**version), "PYTHONPATH": str(Path.cwd())}
-        worker = subprocess.Popen(command, stdout=log, stderr=log, env=environment, start_new_session=True)
-    stage.workers.append(worker)
+    versions.stage.start_installed([sys.executable, "-c", code], "worker.log", **version)
 
 
 async def gate(versions: Versions, build: str) -> Gated:

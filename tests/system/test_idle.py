@@ -7,10 +7,8 @@ real idleness besides is counted too: the untouched wait must write nothing.
 
 import asyncio
 import signal
-import subprocess
 import sys
 import time
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -66,9 +64,7 @@ async def test_an_idle_wait_writes_nothing(stage: Stage) -> None:
 
 @beside
 async def test_idle_scheduler_and_caretaker_stay_under_1200_events_a_day(stage: Stage) -> None:
-    command = [sys.executable, "-c", HASTY, "worker", "--cluster", stage.cluster, "--world", str(stage.file)]
-    worker = subprocess.Popen(command, env={**stage.environment(), "PYTHONPATH": str(Path.cwd())})
-    stage.workers.append(worker)
+    worker = stage.start_installed([sys.executable, "-c", HASTY], "worker.log")
     await until(lambda found: "await_orders" in found, stage, "the Caretaker, which is started last, waits")
     deadline = time.monotonic() + LOADED_SECONDS
     while not await have_returned(stage):

@@ -6,7 +6,6 @@ import sys
 import time
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 
 import pytest
 from temporalio.api.enums.v1 import EventType
@@ -32,8 +31,8 @@ WATCHFUL = """
 from dovetail.worker import singletons
 assert singletons.LOOK_SECONDS == 60.0
 singletons.LOOK_SECONDS = 2.0
-from dovetail.cli.main import run as main
-main()
+from dovetail.cli.main import run
+run()
 """
 BOOT_SECONDS = 600.0  # a launch is under way until it is hastened, however long the singletons take to follow
 OPERATOR = "operator"
@@ -54,14 +53,8 @@ class Versions:
 
     def start(self, build: str, versioned: bool = True) -> "subprocess.Popen[bytes]":
         """A worker of that build."""
-        stage = self.stage
-        command = [sys.executable, "-c", WATCHFUL, "worker", "--cluster", stage.cluster, "--world", str(stage.file)]
         version = {"TEMPORAL_WORKER_BUILD_ID": build, **({"TEMPORAL_DEPLOYMENT_NAME": self.name} if versioned else {})}
-        with (stage.folder / "worker.log").open("ab") as log:
-            environment = {**stage.environment(**version), "PYTHONPATH": str(Path.cwd())}
-            worker = subprocess.Popen(command, stdout=log, stderr=log, env=environment, start_new_session=True)
-        stage.workers.append(worker)
-        return worker
+        return self.stage.start_installed([sys.executable, "-c", WATCHFUL], "worker.log", **version)
 
     async def set_current(self, build: str) -> None:
         """As an operator or the controller does, once the version's workers poll."""

@@ -49,6 +49,20 @@ def test_it_ends_with_the_process_that_it_serves() -> None:
     assert server.process.returncode == 0
 
 
+def test_a_program_that_changes_the_product_runs_in_a_copy_and_changes_no_other(tmp_path: Path) -> None:
+    code = (
+        "import dovetail; assert not hasattr(dovetail, 'x'); dovetail.x = 1\nfrom dovetail.cli.main import run\nrun()"
+    )
+    command = [sys.executable, "-c", code, "--version"]
+    with (tmp_path / "log").open("ab") as log:
+        processes = [start_process(command, {}, log) for _ in range(2)]
+
+    assert [process.wait(60) for process in processes] == [0, 0]
+    assert all(isinstance(process, Copied) for process in processes)
+    version = subprocess.run(command, capture_output=True, check=True).stdout
+    assert (tmp_path / "log").read_bytes() == 2 * version != b""
+
+
 def test_what_it_does_not_know_is_started_as_it_is(tmp_path: Path) -> None:
     command = [sys.executable, "-c", "import os; print(os.environ)"]
     with (tmp_path / "log").open("ab") as log:

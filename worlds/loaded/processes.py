@@ -1,7 +1,8 @@
 """Starts the product's commands from the process that has loaded them (server.py), or as usual if that is impossible.
 
-`python -m MODULE …` of the modules that the server knows, on Linux, which can wait for a process by a file. Anything
-else, another installation or a clock that is set wrong before anything is loaded, is started as usual.
+`python -m MODULE …` of the modules that the server knows, and `python -c` of a program that changes something of the
+product and then runs it, on Linux, which can wait for a process by a file. Anything else, another installation or a
+clock that is set wrong before anything is loaded, is started as usual.
 """
 
 import asyncio
@@ -17,7 +18,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any, Final
 
-from worlds.loaded.server import ENTRIES
+from worlds.loaded.server import ENTRIES, RUNS
 
 ROOT: Final = Path(__file__).parents[2]
 _CAN: Final = hasattr(os, "pidfd_open")
@@ -94,9 +95,10 @@ class Server:
 
     def start(self, command: Sequence[str], environment: Mapping[str, str], output: int, errors: int) -> Copied:
         """A copy that runs this command."""
-        _, _, module, *arguments = command
+        _, how, what, *arguments = command
         order = {
-            "module": module,
+            "how": how,
+            "what": what,
             "arguments": arguments,
             "environment": dict(environment),
             "folder": str(Path.cwd()),
@@ -132,9 +134,10 @@ def stop_server() -> None:
 
 def is_loaded(command: Sequence[str], environment: Mapping[str, str]) -> bool:
     """Whether a copy can run this command: options of the interpreter itself take effect only at its start."""
-    python, how, module = (*command, "", "", "")[:3]
+    python, how, what = (*command, "", "", "")[:3]
     heard = all(os.environ.get(name) == value for name, value in environment.items() if name.startswith("PYTHON"))
-    return _CAN and heard and (python, how) == (sys.executable, "-m") and module in ENTRIES
+    known = what in ENTRIES if how == "-m" else how == "-c" and RUNS in what
+    return _CAN and heard and python == sys.executable and known
 
 
 def start_process(command: Sequence[str], environment: Mapping[str, str], log: IO[bytes]) -> "subprocess.Popen[bytes]":

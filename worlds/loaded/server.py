@@ -39,6 +39,7 @@ ENTRIES: Final = {
     "dovetail.adapters.simulator.play": ("dovetail.adapters.simulator.play.__main__", "main"),
     "tests.faults.worker": ("tests.faults.worker", "main"),
 }
+RUNS: Final = "from dovetail.cli.main import run"  # what a program after `python -c` has that changes the product first
 
 
 def main() -> None:
@@ -97,10 +98,15 @@ def run(order: dict[str, Any], standard: list[int]) -> NoReturn:
         os.environ.clear()
         os.environ.update(order["environment"])
         time.tzset()
-        module, function = ENTRIES[order["module"]]
-        loaded = importlib.import_module(module)
-        sys.argv = [str(loaded.__file__), *order["arguments"]]
-        code = getattr(loaded, function)() or 0
+        if order["how"] == "-c":
+            sys.argv = ["-c", *order["arguments"]]
+            exec(order["what"], {"__name__": "__main__"})
+            code = 0
+        else:
+            module, function = ENTRIES[order["what"]]
+            loaded = importlib.import_module(module)
+            sys.argv = [str(loaded.__file__), *order["arguments"]]
+            code = getattr(loaded, function)() or 0
     except SystemExit as leaving:
         code = leaving.code if isinstance(leaving.code, int) else int(leaving.code is not None)
     except BaseException:

@@ -9,7 +9,6 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
-from pathlib import Path
 
 from temporalio.api.enums.v1 import PendingActivityState
 from temporalio.service import RPCError
@@ -52,7 +51,7 @@ Pending = dict[str, tuple[int, int, str]]  # by step: the process that holds it,
 def start(stage: Stage, pod: str = "") -> "subprocess.Popen[bytes]":
     """A worker. `pod`: it says that it runs there, so that others do not look for its process on this host."""
     command = [sys.executable, "-c", QUIET_QUEUE]
-    return stage.start_installed(command, "worker.log", PYTHONPATH=str(Path.cwd()), POD_NAME=pod)
+    return stage.start_installed(command, "worker.log", POD_NAME=pod)
 
 
 async def pending(stage: Stage) -> Pending:
