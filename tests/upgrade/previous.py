@@ -8,6 +8,7 @@ environment is kept in .dovetail/previous and built anew when Python or a lock f
 import fcntl
 import hashlib
 import io
+import os
 import shutil
 import subprocess
 import sys
@@ -94,16 +95,18 @@ def _build(archive: bytes, repository: Path, folder: Path) -> None:
         # Pythons before 3.11.4 have no filters; the archive is git's own.
         tar.extraction_filter = getattr(tarfile, "data_filter", None)
         tar.extractall(source)
-    _pip("wheel", "--no-deps", "--no-build-isolation", "-w", wheels, ".", cwd=source)
+    wheel_of = (sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation", "-w", wheels, ".")
+    _done(*wheel_of, cwd=source)
     [wheel] = wheels.glob("*.whl")
     venv.create(environment, with_pip=False)
-    into = _packages_of(environment / "bin" / "python", folder)
+    python = environment / "bin" / "python"
+    into = _packages_of(python, folder)
     if (source / LOCK).read_bytes() == (repository / LOCK).read_bytes():
         # A line of a .pth file adds a folder, but not that folder's own .pth files: our editable install stays outside.
         (into / "dependencies.pth").write_text(sysconfig.get_path("purelib") + "\n")
     else:
-        _pip("install", "--no-deps", "--require-hashes", "--target", into, "-r", source / LOCK, cwd=folder)
-    _pip("install", "--no-deps", "--target", into, wheel, cwd=folder)
+        _install(python, "--require-hashes", "-r", source / LOCK, cwd=folder)
+    _install(python, wheel, cwd=folder)
 
 
 def _packages_of(python: Path, folder: Path) -> Path:
@@ -112,8 +115,15 @@ def _packages_of(python: Path, folder: Path) -> Path:
     return Path(done.stdout.strip())
 
 
-def _pip(*words: str | Path, cwd: Path) -> None:
-    command = [sys.executable, "-m", "pip", words[0], "--quiet", *words[1:]]
+def _install(python: Path, *what: str | Path, cwd: Path) -> None:
+    """As `make setup` does: what an earlier environment had is linked from its cache."""
+    index = os.environ.get("PIP_INDEX_URL")
+    where = ("--default-index", index) if index else ()
+    uv = Path(sys.executable).with_name("uv")
+    _done(uv, "pip", "install", "--quiet", "--python", python, "--no-deps", *where, *what, cwd=cwd)
+
+
+def _done(*command: str | Path, cwd: Path) -> None:
     done = subprocess.run([str(word) for word in command], cwd=cwd, capture_output=True, text=True, check=False)
     if done.returncode != 0:
-        raise Unbuildable(f"pip {words[0]}: {done.stderr[-2000:]}")
+        raise Unbuildable(f"{' '.join(map(str, command))}: {done.stderr[-2000:]}")
