@@ -70,7 +70,7 @@ def test_consolidation_rests_longer_each_time_half_of_what_it_took_comes_back(
 
 @pytest.mark.parametrize("text", ["", "x", ";", "1x1", "9x9;8x99999999", "1.2;3", "9" * 400 + "x1;", "1x1;2x5"])
 def test_an_annotation_that_somebody_has_spoilt_counts_as_none(text: str) -> None:
-    pool = replace(a_pool(), annotations={names.RETURNED_MOVES: text})
+    pool = replace(a_pool(), annotations={names.BREAKER: text})
 
     assert moves_brake(pool, NOW) is None
     assert moves_brake(remembering((60, "taken", 3), (30, "returned", 3), pool=pool), NOW) is not None
@@ -148,7 +148,7 @@ async def test_what_comes_back_is_written_on_the_pool_and_an_event_says_so() -> 
     assert pools.writes == 1
     await launched(world, pools, 5)
 
-    assert json.loads(pools.pool.annotations[names.RETURNED_MOVES])["entries"] == [
+    assert json.loads(pools.pool.annotations[names.BREAKER])["moves"] == [
         {"at": "1970-01-01T00:16:40Z", "what": what, "nodes": 3} for what in ("returned", "taken")
     ]
     [said] = [notice for notice in world.notices if notice.reason == "ConsolidationSlowed"]

@@ -23,7 +23,7 @@ OPERATOR, OWNER = "carol", "dave"
 ORDERS: Final[list[dict[str, Any]]] = [
     {"metadata": {"annotations": {"dovetail.sh/paused": "all", "dovetail.sh/paused-reason": "an incident"}}},
     {"metadata": {"annotations": {"dovetail.sh/paused": None, "dovetail.sh/launches-resumed": "2026-01-01T00:00:00Z"}}},
-    {"metadata": {"annotations": {"dovetail.sh/returned-moves": None, "dovetail.sh/breaker": None}}},
+    {"metadata": {"annotations": {"dovetail.sh/breaker": None}}},
 ]
 OTHERS: Final[list[dict[str, Any]]] = [
     {"metadata": {"labels": {"pod-security.kubernetes.io/enforce": "privileged"}}},
@@ -36,7 +36,7 @@ OTHERS: Final[list[dict[str, Any]]] = [
 async def test_who_has_the_operators_role_changes_orders_alone(ground: Ground) -> None:
     role, policy, binding, _ = yaml.safe_load_all(FILE.read_text())
     pool = node_pool()
-    pool["metadata"]["annotations"] = {"dovetail.sh/returned-moves": "1700000000x1;"}
+    pool["metadata"]["annotations"] = {"dovetail.sh/breaker": "1700000000x1;"}
     await ground.apply(pool)
     await give_rights(ground.api, OPERATOR, [role])
     wider = {

@@ -201,7 +201,7 @@ SITUATIONS: Final = (
     ),
     OnServers(
         name="consolidation rests where what it took was launched again",
-        happens=beside(changed=[noted(POOL, names.RETURNED_MOVES, MOVES)]),
+        happens=beside(changed=[noted(POOL, names.BREAKER, MOVES)]),
         asks=(Asks("status", ("of 4 nodes that consolidation took within a day 3 were launched again",)),),
     ),
     OnServers(

@@ -47,9 +47,9 @@ NEEDS: Final = 4  # the exit code of a check that somebody must look at
 AN_HOUR: Final = 3600.0
 
 
-def remembered(*entries: Json) -> str:
+def remembered(*entries: Json, part: str = "entries") -> str:
     """What a worker remembers in an annotation."""
-    return json.dumps({"v": 1, "entries": entries})
+    return json.dumps({"v": 1, part: entries})
 
 
 def noted(body: Json, **annotations: str) -> Json:
@@ -162,7 +162,7 @@ PAUSE: Final = {"paused": "all", "paused_by": "alice", "paused_reason": "an inci
 STOP: Final = f"{JUST_NOW} ten nodes came and none was used"
 BEGUN: Final = remembered({"at": JUST_NOW, "reason": "Empty"})
 MOVES: Final = remembered(
-    {"at": JUST_NOW, "what": "taken", "nodes": 4}, {"at": JUST_NOW, "what": "returned", "nodes": 3}
+    {"at": JUST_NOW, "what": "taken", "nodes": 4}, {"at": JUST_NOW, "what": "returned", "nodes": 3}, part="moves"
 )
 CAME_BACK: Final = "of 4 nodes that consolidation took within a day 3 were launched again: it rests until 20"
 RESUME: Final = "`dovetail resume --pool default` ends that"
@@ -524,7 +524,7 @@ SITUATIONS: Final = (
     ),
     Situation(
         name="consolidation rests where what it took was launched again",
-        objects=(pool(returned_moves=MOVES), *node(), a_bound_pod("web-1", "n1")),
+        objects=(pool(breaker=MOVES), *node(), a_bound_pod("web-1", "n1")),
         asks=(
             Asks(
                 NODE,

@@ -140,19 +140,13 @@ NOTES_OF_DOVETAIL: Final = (
     Word(
         names.BREAKER,
         "NodePool",
-        "memory: replacements that were not ready in time or did not stay so, and what is held for them "
-        "([decision 226](../decisions/0226-failed-replacements.md))",
+        "memory: replacements that were not ready in time or did not stay so, and what is held for them; nodes that "
+        "consolidation took within a day, and that were launched again ([decision 226](../decisions/0226-failed-replacements.md))",
     ),
     Word(
         names.BEGUN,
         "NodePool",
         "memory: when nodes began to leave and why, as far back as a rate of a DisruptionPolicy looks",
-    ),
-    Word(
-        names.RETURNED_MOVES,
-        "NodePool",
-        "memory: nodes that consolidation took within a day, and that were launched again "
-        "([decision 226](../decisions/0226-failed-replacements.md))",
     ),
     Word(names.POLICY, "NodeRollout", "the DisruptionPolicy by whose `rollout` it was made"),
     Word(names.MOVED, "the pod template of a Deployment", "`a` or `b`: the other one with each move"),

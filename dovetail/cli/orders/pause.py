@@ -24,7 +24,7 @@ from dovetail.model.values.durations import DurationError, parse_seconds
 from dovetail.ports.failures import Conflict, Failure
 from dovetail.ports.objects import MetadataChange
 from dovetail.rules.brake.breakers import open_breakers, with_failures_answered
-from dovetail.rules.brake.returned_moves import moves_brake
+from dovetail.rules.brake.returned_moves import moves_brake, without_moves
 from dovetail.rules.brake.unused_launches import resumed_annotations, stop_of
 from dovetail.rules.pause.pauses import (
     EVERY_POOL,
@@ -176,15 +176,15 @@ async def _resume_replacements(objects: "ClusterObjects", name: str) -> str:
     """Forget the pool's replacements that were not ready in time, and consolidated nodes that came back; returns words,
     empty if nothing was held for them."""
     pool = await objects.pools.read(name)
-    if pool is None or not {names.BREAKER, names.RETURNED_MOVES} & pool.annotations.keys():
+    if pool is None or names.BREAKER not in pool.annotations:
         return ""
     slow = moves_brake(pool, time.time())
     held = [f"{len(each.failures)} replacements for {each.reason} had failed" for each in open_breakers(pool)]
     held += [slow.says(name)] if slow is not None else []
 
     def change_of(live: NodePool) -> Annotations:
-        answered = with_failures_answered(live, time.time())
-        return {names.RETURNED_MOVES: None, names.BREAKER: answered.annotations.get(names.BREAKER)}
+        answered = with_failures_answered(without_moves(live), time.time())
+        return {names.BREAKER: answered.annotations.get(names.BREAKER)}
 
     if await revise_pool(objects.pools, pool, change_of) is None:
         raise CommandFailed(f"{name}: the NodePool is gone")

@@ -51,7 +51,6 @@ HOLDS: Final = {
     WhyNot.UNHEALTHY: "the health of nodes",
     WhyNot.BREAKER_OPEN: "failed replacements",
 }
-_OF_POOLS: Final = frozenset({names.BREAKER, names.RETURNED_MOVES})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -187,7 +186,7 @@ def without_holds(snapshot: Snapshot) -> Snapshot:
 
 
 def _free_pool(pool: NodePool) -> NodePool:
-    annotations = {key: text for key, text in pool.annotations.items() if key not in _OF_POOLS}
+    annotations = {key: text for key, text in pool.annotations.items() if key != names.BREAKER}
     return replace(pool, annotations=annotations, disruption=replace(pool.disruption, budgets=()))
 
 

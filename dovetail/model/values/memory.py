@@ -10,7 +10,7 @@ large forgets its oldest.
 """
 
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import MISSING, dataclass, fields, replace
 from enum import StrEnum
@@ -41,11 +41,12 @@ Thing = TypeVar("Thing", bound=Annotated)
 @dataclass(frozen=True, slots=True)
 class Memory(Generic[Entry]):
     """What is remembered under one annotation. `before`: reads the text of the release before this form, where it
-    remembered that."""
+    remembered that. `part`: under which name, where others are remembered beside it."""
 
     name: str
     of: type[Entry]
     before: Callable[[str], Iterable[Json]] = lambda _: ()
+    part: str = "entries"
 
     def read(self, thing: Annotated) -> tuple[Entry, ...]:
         """The entries that can be read, the oldest first."""
@@ -54,19 +55,25 @@ class Memory(Generic[Entry]):
     def of_text(self, text: str) -> tuple[Entry, ...]:
         return _entries(self, text) if 0 < len(text) <= LARGEST else ()
 
-    def text(self, entries: Iterable[Entry]) -> str | None:
-        """The annotation; None: there is nothing to remember."""
+    def text(self, entries: Sequence[Entry], beside: str = "") -> str | None:
+        """The annotation; None: there is nothing to remember. `beside`: as it is now; its other parts stay."""
+        others = {part: each for part, each in _parts(beside).items() if part not in ("v", self.part)}
         kept = [_json(each) for each in entries]
-        while kept:
-            text = json.dumps({"v": VERSION, "entries": kept}, separators=(",", ":"))
+        while kept or others:
+            try:
+                parts = {"v": VERSION, **({self.part: kept} if kept else {}), **others}
+                text = json.dumps(parts, separators=(",", ":"))
+            except RecursionError:
+                return self.text(entries)
             if len(text) <= LARGEST:
                 return text
-            kept = kept[len(kept) // 10 + 1 :]
+            kept, others = kept[len(kept) // 10 + 1 :], others if kept else {}
         return None
 
-    def write(self, thing: Thing, entries: Iterable[Entry]) -> Thing:
+    def write(self, thing: Thing, entries: Sequence[Entry]) -> Thing:
         """The object with these entries instead of those that it remembers."""
-        text, others = self.text(entries), {key: at for key, at in thing.annotations.items() if key != self.name}
+        others = {key: at for key, at in thing.annotations.items() if key != self.name}
+        text = self.text(entries, thing.annotations.get(self.name, ""))
         return replace(thing, annotations=others if text is None else {**others, self.name: text})  # type: ignore[type-var]
 
 
@@ -78,21 +85,24 @@ def mark(text: str) -> str:
 @lru_cache(maxsize=4096)  # thousands of claims remember something, and are asked in each pass
 def _entries(memory: Memory[Entry], text: str) -> tuple[Entry, ...]:
     try:
-        raw = _decoded(text) if text.startswith("{") else list(memory.before(text))
-    except (ValueError, RecursionError):
+        raw = _parts(text).get(memory.part) if text.startswith("{") else list(memory.before(text))
+    except ValueError:
         return ()
     kind: Any = memory.of
     read, found = _reader(kind), []
-    for each in raw:
+    for each in raw if isinstance(raw, list) else ():
         with suppress(ValueError):
             found.append(read(each))
     return tuple(found)
 
 
-def _decoded(text: str) -> list[object]:
-    raw = json.loads(text)
-    entries = raw.get("entries") if raw.get("v") == VERSION else None
-    return entries if isinstance(entries, list) else []
+def _parts(text: str) -> dict[str, Any]:
+    """What stands in it; nothing where it cannot be read or is of another version."""
+    try:
+        raw = json.loads(text) if text.startswith("{") and len(text) <= LARGEST else {}
+    except (ValueError, RecursionError):
+        return {}
+    return raw if raw.get("v") == VERSION else {}
 
 
 @cache

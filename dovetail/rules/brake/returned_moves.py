@@ -31,7 +31,7 @@ class Moved:
     nodes: int
 
 
-_MEMORY: Final = Memory(names.RETURNED_MOVES, Moved)
+_MEMORY: Final = Memory(names.BREAKER, Moved, part="moves")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,8 +51,6 @@ class MovesBrake:
 
 def moves_brake(pool: NodePool, now: float) -> MovesBrake | None:
     """What holds consolidation of the pool; None if nothing does."""
-    if names.RETURNED_MOVES not in pool.annotations:
-        return None
     taken, returned = _of(pool, TAKEN, now), _of(pool, RETURNED, now)
     count, back = _nodes(taken), _nodes(returned)
     if not BRAKE.holds(back, count):
@@ -74,6 +72,11 @@ def with_moved(pool: NodePool, what: str, nodes: int, now: float) -> NodePool:
         before, new = before[:-1], replace(before[-1], nodes=before[-1].nodes + nodes)
     known[what] = [*before, new][-MOST:]
     return _MEMORY.write(pool, sorted([*known[TAKEN], *known[RETURNED]]))
+
+
+def without_moves(pool: NodePool) -> NodePool:
+    """The pool as if consolidation had taken nothing."""
+    return _MEMORY.write(pool, ())
 
 
 def _of(pool: NodePool, what: str, now: float) -> list[Moved]:
