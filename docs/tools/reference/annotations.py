@@ -141,7 +141,8 @@ NOTES_OF_DOVETAIL: Final = (
         names.BREAKER,
         "NodePool",
         "memory: replacements that were not ready in time or did not stay so, and what is held for them; nodes that "
-        "consolidation took within a day, and that were launched again ([decision 226](../decisions/0226-failed-replacements.md))",
+        "consolidation took within a day, and that were launched again "
+        "([decision 226](../decisions/0226-failed-replacements.md))",
     ),
     Word(
         names.BEGUN,

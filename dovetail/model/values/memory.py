@@ -10,7 +10,7 @@ large forgets its oldest.
 """
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import MISSING, dataclass, fields, replace
 from enum import StrEnum
@@ -55,7 +55,7 @@ class Memory(Generic[Entry]):
     def of_text(self, text: str) -> tuple[Entry, ...]:
         return _entries(self, text) if 0 < len(text) <= LARGEST else ()
 
-    def text(self, entries: Sequence[Entry], beside: str = "") -> str | None:
+    def text(self, entries: Collection[Entry], beside: str = "") -> str | None:
         """The annotation; None: there is nothing to remember. `beside`: as it is now; its other parts stay."""
         others = {part: each for part, each in _parts(beside).items() if part not in ("v", self.part)}
         kept = [_json(each) for each in entries]
@@ -70,7 +70,7 @@ class Memory(Generic[Entry]):
             kept, others = kept[len(kept) // 10 + 1 :], others if kept else {}
         return None
 
-    def write(self, thing: Thing, entries: Sequence[Entry]) -> Thing:
+    def write(self, thing: Thing, entries: Collection[Entry]) -> Thing:
         """The object with these entries instead of those that it remembers."""
         others = {key: at for key, at in thing.annotations.items() if key != self.name}
         text = self.text(entries, thing.annotations.get(self.name, ""))
