@@ -171,7 +171,6 @@ class Wiring:
 
     @cached_property
     def rebooting(self) -> RebootNodes:
-        """Reboots instances for repairs."""
         w = self.world
         ports = RebootPorts(
             claims=w.claims,
@@ -319,7 +318,6 @@ class Wiring:
 
     @cached_property
     def questions(self) -> MetricQuestions:
-        """The questions to Prometheus and their answers."""
         return MetricQuestions(self.world.metrics, self.now)
 
     def _brake(self) -> LaunchBrake:

@@ -74,8 +74,6 @@ class MarkPorts:
 
 
 class MarkAndUnmarkNodes:
-    """The steps that mark and unmark."""
-
     def __init__(self, ports: MarkPorts, now: Callable[[], float]) -> None:
         self.claims, self.nodes, self.pods = ports.claims, ports.nodes, ports.pods
         self.lookups, self.pauses, self.mover, self.now = ports.lookups, ports.pauses, ports.mover, now

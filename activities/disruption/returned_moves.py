@@ -28,7 +28,6 @@ class ReturnedMoves:
         self.pools, self.notices, self.now = pools, notices, now
 
     async def taken(self, targets: Iterable[Target], reason: str) -> None:
-        """These nodes are deleted for that reason."""
         if reason != DisruptionReason.UNDERUTILIZED:
             return
         for name, nodes in Counter(target.pool for target in targets).items():

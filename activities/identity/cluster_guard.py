@@ -28,7 +28,6 @@ class ClusterGuard(Interceptor):
         self.cluster, self.cluster_uid = cluster, cluster_uid
 
     def intercept_activity(self, next: ActivityInboundInterceptor) -> ActivityInboundInterceptor:
-        """Wrap the next interceptor of the chain."""
         return _Guarded(next, self.cluster, self.cluster_uid)
 
 

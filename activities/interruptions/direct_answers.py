@@ -55,7 +55,6 @@ class DirectAnswers:
         _log.warning("%d warnings are answered without Temporal; deleted: %s", len(meant), ", ".join(deleted) or "-")
 
     def remember(self, warnings: tuple[Interruption, ...]) -> None:
-        """Remember that a workflow has been started to answer them."""
         self._forget()
         self._begun.append((self._now(), warnings))
 

@@ -113,7 +113,6 @@ def _has_just_gone(claim: NodeClaim, now: float) -> bool:
 
 
 def met_by(warnings: Sequence[Interruption], fleet: Iterable[NodeClaim]) -> list[Met]:
-    """Each warning with each claim that it is about."""
     claims: dict[str, list[NodeClaim]] = {}
     for claim in fleet:
         claims.setdefault(instance_of(claim), []).append(claim)

@@ -20,7 +20,6 @@ class InterruptionNotices:
 
     @activity.defn
     async def tell_interruptions(self, answered: tuple[Answered, ...]) -> None:
-        """Notices on each claim and its node."""
         uids = {node.name: node.uid for node in self.view.snapshot(READS).nodes.values()}
         notices = [notice for each in answered for notice in _notices_of(each, uids)]
         await self.notices.publish(*[notice for notice in notices if notice is not None])

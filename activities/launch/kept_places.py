@@ -145,7 +145,6 @@ class KeptPlaces:
         return holder is not None and keeps_place(holder, pod.uid) and holder.created < claim.created
 
     def _holder(self, node: str) -> NodeClaim | None:
-        """The claim whose node that is."""
         found = self.lookups.node(node)
         owner = next((o.name for o in found.owners if o.kind == "NodeClaim"), "") if found is not None else ""
         return self.lookups.claim(owner) if owner else None

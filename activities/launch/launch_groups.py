@@ -27,8 +27,6 @@ Write = Callable[[GroupShare | None], Awaitable[T]]
 
 @dataclass(slots=True)
 class _Group:
-    """A group that is being written down."""
-
     unwritten: int  # besides the first
     under_way: int
     written: "asyncio.Future[bool]" = field(default_factory=lambda: asyncio.get_running_loop().create_future())

@@ -63,8 +63,6 @@ class OrderPorts:
 
 
 class CarryOutOrders:
-    """The steps that carry orders out."""
-
     def __init__(self, cluster: str, ports: OrderPorts, marking: MarkAndUnmarkNodes, now: Callable[[], float]) -> None:
         self.cluster = cluster
         self.claims, self.cloud, self.fleet, self.again = ports.claims, ports.cloud, ports.fleet, ports.again

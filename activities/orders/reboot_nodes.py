@@ -64,8 +64,6 @@ _TAINT: Final = Taint(key=names.REBOOTING_TAINT, effect="NoSchedule")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RebootPorts:
-    """What the step reaches."""
-
     claims: NodeClaims
     nodes: Nodes
     pods: Pods
@@ -91,7 +89,6 @@ class RebootNodes:
 
     @activity.defn
     async def reboot_node(self, order: RebootNode) -> StepOutcome:
-        """Continue the reboot."""
         claim = await self.ports.claims.read(order.claim.name)
         if claim is None or claim.uid != order.claim.uid or claim.deleting_since is not None:
             self.held.pop(order.claim.uid, None)

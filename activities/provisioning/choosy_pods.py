@@ -15,8 +15,6 @@ MOST_REMEMBERED: Final = 10_000  # pods
 
 
 class ChoosyPods:
-    """What was said of which pod."""
-
     def __init__(self) -> None:
         self._said: dict[tuple[str, str], float] = {}
 

@@ -89,7 +89,6 @@ class RefusedClaims:
         return {uid: refused_words(why) for uid, why in self.alone.items()}
 
     def remembered(self) -> tuple[ClaimRefusal, ...]:
-        """What the Scheduler should remember."""
         found: dict[tuple[str, str], list[str]] = {}
         for uid in sorted(self.alone)[:MOST_REMEMBERED]:
             for pool, why in self.alone[uid].items():

@@ -59,8 +59,6 @@ from dovetail.termination.owner_share import waits_for_turn
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DrainPorts:
-    """What a drain reads and writes."""
-
     lookups: ClusterLookups
     claims: NodeClaims
     nodes: Nodes

@@ -77,8 +77,6 @@ class HoldPorts:
 
 
 class Holds:
-    """The clock and what follows from it."""
-
     def __init__(self, ports: HoldPorts, now: Callable[[], float]) -> None:
         self.claims, self.pods, self.notices, self.lookups = ports.claims, ports.pods, ports.notices, ports.lookups
         self.pauses, self.now = ports.pauses, now
@@ -291,7 +289,6 @@ def _settled(clocks: Clocks, held: LeavingClaim, rules: Sequence[DrainRules], se
 
 
 def _written(claim: NodeClaim, held: HeldDrain, clocks: Clocks) -> dict[str, str | None]:
-    """The change that writes these clocks."""
     return remembering(claim.annotations, held=replace(held, clocks=tuple(clocks.values())))
 
 

@@ -49,8 +49,6 @@ _MOMENTS: Final = "moments "  # of what a step keeps for its next try
 
 
 class TerminateInstance:
-    """The step that ends the instance."""
-
     def __init__(
         self,
         known: KnownClaims,

@@ -17,8 +17,6 @@ from dovetail.ports.objects import MetadataChange, NodeClaims, Nodes
 
 
 class LabelUpkeep:
-    """Finds the labels that are missing."""
-
     def __init__(self, claims: NodeClaims, nodes: Nodes) -> None:
         self.claims, self.nodes = claims, nodes
         self.missing = LastAnswer(NODES_AND_STANDING_CLAIMS, lambda snapshot: tuple(missing_class_labels(snapshot)))

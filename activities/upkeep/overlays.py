@@ -38,7 +38,6 @@ class OverlayUpkeep:
 
 
 def judged(item: NodeOverlay, verdicts: Mapping[str, OverlayVerdict], now: float) -> tuple[Condition, ...]:
-    """The overlay's conditions with the verdict."""
     match verdicts[item.name]:
         case "applied":
             verdict = Condition(type=VALIDATED, status=TRUE, reason=VALIDATED, changed=now)

@@ -98,5 +98,4 @@ class LocalSource:
 
 
 async def answered(source: LocalSource, route: str, asked: Asked) -> Answered:
-    """The answer of the table of questions from this source."""
     return await question(route)(source, asked)

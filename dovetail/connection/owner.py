@@ -41,7 +41,6 @@ class _Starts(Interceptor):
         self.cluster_uid = cluster_uid
 
     def intercept_client(self, next: OutboundInterceptor) -> OutboundInterceptor:
-        """Wrap the next interceptor of the chain."""
         return _Outbound(next, self.cluster_uid)
 
 
@@ -91,7 +90,6 @@ def is_running(described: WorkflowExecutionDescription | None) -> bool:
 
 
 def refusal(client: Client, cluster: str, uids: tuple[str, str]) -> str:
-    """What to tell a person."""
     theirs, ours = uids
     return (
         f"another cluster is called {cluster} in the Temporal namespace {client.namespace}: its workflows belong to "

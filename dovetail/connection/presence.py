@@ -116,7 +116,6 @@ class TemporalPresence:
         self._missed_since = None
 
     async def until_away(self) -> None:
-        """Wait until it is away."""
         await self._away.wait()
 
     async def sleep_or_return(self, seconds: float) -> bool:

@@ -172,5 +172,4 @@ def _held(round_: Round, candidate: Candidate) -> Iterator[Answer]:
 
 
 def _command_with(done: Attempt, candidate: Candidate) -> Command | None:
-    """The command that takes the node with it."""
     return next((each for each in done.found.commands if candidate.name in {c.name for c in each.candidates}), None)

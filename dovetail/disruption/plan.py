@@ -26,7 +26,6 @@ TOO_LARGE: Final = Block(
 
 
 def plan_of(round_: Round, method: Method, commands: tuple[Command, ...]) -> DisruptionPlan:
-    """The plan that carries these commands out."""
     snapshot, settings = round_.snapshot, round_.settings
     lists: dict[tuple[str, ...], int] = {}
     return DisruptionPlan(
@@ -135,7 +134,6 @@ def _proposed(made: Replacement, well_known: frozenset[str], lists: dict[tuple[s
 
 
 def target_of(candidate: Candidate, reason: DisruptionReason) -> Target:
-    """One node to disrupt for that reason."""
     node, claim = candidate.member.node, candidate.claim
     fault = candidate.fault if reason == DisruptionReason.UNHEALTHY else None
     return Target(

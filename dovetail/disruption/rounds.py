@@ -115,7 +115,6 @@ class Round:
 
     @cached_property
     def repairable(self) -> tuple[Candidate, ...]:
-        """The unhealthy nodes."""
         return repairable(self.fleet)
 
     def candidates(self, method: "Method") -> tuple[Candidate, ...]:

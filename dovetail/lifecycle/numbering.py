@@ -67,7 +67,6 @@ class Numbering:
         return (number for number in numbers if number not in self.taken)
 
     def name(self, number: int) -> str:
-        """The name of the claim of that number."""
         return claim_name(self.pool.name, static_plan(self.pool), number)
 
 

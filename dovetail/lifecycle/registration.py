@@ -49,7 +49,6 @@ class NodeChange:
     taints: tuple[Taint, ...] | None = None
 
     def is_empty(self) -> bool:
-        """Whether there is nothing to change."""
         lists = (self.finalizers, self.add_owner, self.taints)
         return not self.labels and not self.annotations and all(part is None for part in lists)
 

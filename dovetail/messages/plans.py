@@ -93,7 +93,6 @@ class Seen:
 
     @classmethod
     def of(cls, snapshot: Snapshot) -> "Seen":
-        """What a plan made on this snapshot had seen."""
         known = sorted(snapshot.rollouts.items())
         places = tuple(rollout.place for _, rollout in known if not rollout.is_over)
         return cls(
@@ -233,5 +232,4 @@ def claim_name(pool: str, plan_id: str, index: int) -> str:
 
 
 def name_of(proposed: ProposedNode, plan_id: str, index: int) -> str:
-    """The name of a proposed node's claim."""
     return proposed.name or claim_name(proposed.pool, plan_id, index)

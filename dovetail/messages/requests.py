@@ -125,8 +125,6 @@ class GiveBackRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NoticeRequest:
-    """Publish a notice about nodes."""
-
     nodes: tuple[str, ...]
     reason: str
     message: str

@@ -26,7 +26,6 @@ def disruption_id(cluster: str, plan_id: str) -> str:
 
 
 def cluster_of(disruption: str) -> str:
-    """The cluster of a disruption's id."""
     return disruption.partition("/disrupt/")[0]
 
 

@@ -78,8 +78,6 @@ class PodTerm:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SpreadConstraint:
-    """One topology spread constraint."""
-
     topology_key: str
     max_skew: int
     when_unsatisfiable: Literal["DoNotSchedule", "ScheduleAnyway"]

@@ -10,15 +10,12 @@ WINDOW: Final = 3600.0  # once; again after an hour, when Events are forgotten
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkedOn:
-    """An object that a step works on."""
-
     kind: str
     name: str
     uid: str = ""
 
 
 def step_failing(subject: WorkedOn, step: str, failure: str, text: str) -> Notice:
-    """A notice on the object that the step works on."""
     words = step.replace("_", " ")
     return Notice(
         kind=subject.kind,

@@ -42,7 +42,6 @@ def answers_of(claim: NodeClaim) -> str:
 
 
 def drain_asks(nodes: Iterable[Node], claim: NodeClaim, words: str) -> Iterator[Notice]:
-    """A person is asked for a decision."""
     for node in nodes:
         message = f"Its drain is {words}: say {answers_of(claim)}, as in `dovetail decide {claim.name} wait 6h`"
         yield notice_about(node, "DrainAsks", message, "Warning", distinct=words)

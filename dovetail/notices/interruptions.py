@@ -12,8 +12,6 @@ from dovetail.notices.notice import Notice
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class About:
-    """The object that a notice is about."""
-
     kind: Literal["NodeClaim", "Node"]
     name: str
     uid: str

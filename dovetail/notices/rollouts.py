@@ -8,7 +8,6 @@ from dovetail.notices.notice import Notice
 
 
 def answered(rollout: Rollout, answer: Answered) -> Notice:
-    """What happened to an approval."""
     given = answer.approval
     if answer.refused:
         message = f"The approval by {given.by} lets nothing begin: {answer.refused}"

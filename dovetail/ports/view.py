@@ -93,8 +93,6 @@ class ClusterLookups(Protocol):
 
 
 class PauseLookups(Protocol):
-    """What a person has paused."""
-
     def pause_on(self, pool: str, activity: Activity) -> Pause | None:
         """What holds that for the pool now, as last seen; None where it may go on. NotSeenYet where a kind that may
         hold it has not been seen since the start."""

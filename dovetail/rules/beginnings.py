@@ -27,7 +27,6 @@ from dovetail.rules.window.hold import by_window
 
 
 def said_in(snapshot: Snapshot, name: str) -> Said:
-    """What a snapshot contains of it."""
     pool = snapshot.pools.get(name)
     general = pauses_of_all(snapshot.namespaces.get(names.SYSTEM_NAMESPACE), snapshot.freezes, snapshot.now)
     own = pause_of_pool(pool, snapshot.now) if pool is not None else None

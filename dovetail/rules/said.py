@@ -29,7 +29,6 @@ class Cause(StrEnum):
     person asks for is held by none, nor by the health of nodes."""
 
     def __new__(cls, value: str, activity: Activity, is_windowed: bool = False, is_paced: bool = False) -> "Cause":
-        """A string with its attributes."""
         cause = str.__new__(cls, value)
         cause._value_ = value
         cause.activity, cause.is_windowed, cause.is_paced = activity, is_windowed, is_paced
@@ -118,7 +117,6 @@ class Said:
 
 
 def breaker_rule_of(policies: Iterable[Policy]) -> Brake:
-    """The rule that these policies of a NodePool set for its breakers."""
     return strictest(policy.breaker.brake for policy in policies if policy.breaker is not None)
 
 

@@ -232,7 +232,6 @@ class Settings(BaseModel):
 
     @property
     def traces_kept(self) -> float:
-        """The share of traces that is kept."""
         if self.sampler.endswith("always_off"):
             return 0.0
         return self.sampled_share if self.sampler.endswith("traceidratio") else 1.0

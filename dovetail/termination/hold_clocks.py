@@ -46,7 +46,6 @@ def clock_of(claim: NodeClaim, began: float | None) -> HeldSince | None:
 
 
 def clocks_of(claim: NodeClaim, began: float | None) -> dict[Blocker, HeldSince]:
-    """All clocks of this departure."""
     return {
         each.blocker: each
         for each in memory_of(claim.annotations).held.clocks

@@ -53,8 +53,6 @@ class MetricSender:
 
 
 class _WithGauges(MetricExporter):
-    """Adds the gauges to what was counted."""
-
     def __init__(self) -> None:
         self._sends = OTLPMetricExporter()
         super().__init__(

@@ -55,7 +55,6 @@ class Observed:
 
 
 def observed_by(settings: Settings) -> Observed:
-    """The senders that the settings ask for."""
     if not (settings.sends_traces or settings.sends_logs or settings.sends_metrics):
         return Observed()
     try:

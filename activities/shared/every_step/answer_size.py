@@ -18,7 +18,6 @@ class AnswerTooLarge(Exception):
 
 class AnswerSizeGuard(Interceptor):
     def intercept_activity(self, next: ActivityInboundInterceptor) -> ActivityInboundInterceptor:
-        """Wrap the next interceptor of the chain."""
         return _Inbound(next)
 
 

@@ -39,7 +39,6 @@ class EndingWaits(Interceptor):
     """Stands before every activity."""
 
     def intercept_activity(self, next: ActivityInboundInterceptor) -> ActivityInboundInterceptor:
-        """Wrap the next interceptor of the chain."""
         return _Ending(next)
 
 

@@ -235,7 +235,6 @@ class HeartbeatInterceptor(Interceptor):
         self.health, self.notices = health, notices
 
     def intercept_activity(self, next: ActivityInboundInterceptor) -> ActivityInboundInterceptor:
-        """Wrap the next interceptor of the chain."""
         return _HeartbeatInbound(next, self.health, self.notices)
 
 

@@ -39,7 +39,6 @@ class StepGuard(Interceptor):
         self.why_unfit = why_unfit
 
     def intercept_activity(self, next: ActivityInboundInterceptor) -> ActivityInboundInterceptor:
-        """Wrap the next interceptor of the chain."""
         return _Guarded(next, self.why_unfit)
 
 

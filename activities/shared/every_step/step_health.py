@@ -112,7 +112,6 @@ class StepHealth:
         return any(one.step == step and one.workflow_id == workflow_id for one in list(self.running))
 
     def runs_now(self) -> Iterator[Run]:
-        """What runs here at this moment."""
         return (Run(one.step, one.attempt, one.began) for one in list(self.running))
 
     def works_on(self, loop: str) -> bool:
@@ -166,7 +165,6 @@ class StepHealth:
         return found
 
     def part_works(self, step: RunningStep, part: str) -> None:
-        """That part of the step has done its work."""
         self.known.pop(_of_part(step, part), None)
 
     def failing(self) -> tuple[FailingStep, ...]:

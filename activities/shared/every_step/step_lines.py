@@ -12,7 +12,6 @@ class StepLines(Interceptor):
     """Stands around every activity."""
 
     def intercept_activity(self, next: ActivityInboundInterceptor) -> ActivityInboundInterceptor:
-        """Wrap the next interceptor of the chain."""
         return _Inbound(next)
 
 

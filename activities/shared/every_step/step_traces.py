@@ -45,7 +45,6 @@ class StepTraces(Interceptor):
         self.share, self.record, self.now, self.since = share, record, now, since
 
     def intercept_activity(self, next: ActivityInboundInterceptor) -> ActivityInboundInterceptor:
-        """Wrap the next interceptor of the chain."""
         return _Inbound(next, self)
 
 

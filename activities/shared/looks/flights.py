@@ -16,8 +16,6 @@ DecisionKind = Literal["disruption", "provisioning"]
 
 
 class Flights(Protocol):
-    """Keeps what a decision was made from."""
-
     def decided(
         self,
         kind: DecisionKind,

@@ -18,7 +18,6 @@ class Look(Generic[T]):
 
 
 def earliest(*moments: float | None) -> float | None:
-    """The earliest of the moments that are given."""
     return min((moment for moment in moments if moment is not None), default=None)
 
 

@@ -69,7 +69,6 @@ class Calls:
 
     @property
     def region(self) -> str:
-        """The region that calls go to."""
         with self._making:
             found: str | None = self._settings.region or self._made_session().region_name
         return found or ""

@@ -31,8 +31,6 @@ from dovetail.ports.failures import Failure, Misconfigured, NotAsked, Postponed,
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parts:
-    """The port's parts."""
-
     calls: Calls
     classes: NodeClasses
     offerings: OfferingsCache

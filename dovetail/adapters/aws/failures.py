@@ -115,7 +115,6 @@ def denial_of(error: sdk.ClientError) -> Denied | None:
 
 
 def failure_of(subject: str, error: Exception) -> Failure:
-    """The failure that an exception of the SDK stands for."""
     if isinstance(error, sdk.ClientError):
         return _answered(subject, error)
     text = f"{type(error).__name__}: {error}"

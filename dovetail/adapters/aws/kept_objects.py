@@ -22,8 +22,6 @@ _CONFIG: Final = Config(connect_timeout=5, read_timeout=20, retries={"max_attemp
 
 
 class BucketObjects:
-    """The objects of a bucket below a prefix."""
-
     def __init__(self, bucket: str, prefix: str) -> None:
         self.bucket = bucket
         self.prefix = f"{prefix.strip('/')}/" if prefix.strip("/") else ""

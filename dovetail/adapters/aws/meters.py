@@ -82,7 +82,6 @@ _offered: dict[str, tuple[InstanceType, ...]] = {}  # by NodeClass, its types wh
 
 
 def count(name: str, labels: Mapping[str, str] | None = None, number: int = 1) -> None:
-    """Add to the counter of that name."""
     INSTRUMENTS.count(name, labels or {}, number)
 
 
@@ -123,7 +122,6 @@ def show_types(node_class: str, types: tuple[InstanceType, ...]) -> None:
 
 
 def forget(node_class: str) -> None:
-    """Forget a class that is gone."""
     _user_data.pop(node_class, None)
     _offered.pop(node_class, None)
 

@@ -69,7 +69,6 @@ class Rates:
         return True
 
     def throttled(self, operation: str) -> None:
-        """AWS has throttled this operation."""
         bucket = self._buckets.get(operation)
         if bucket is not None:
             bucket.drain()

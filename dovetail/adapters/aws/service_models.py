@@ -89,7 +89,6 @@ def cut_down(description: Json, operations: frozenset[str]) -> Json:
 
 
 def _shapes_named(part: Any) -> Iterator[str]:
-    """The names of the shapes that a part of a description refers to."""
     if isinstance(part, list):
         for each in part:
             yield from _shapes_named(each)

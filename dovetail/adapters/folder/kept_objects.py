@@ -12,8 +12,6 @@ _UNFINISHED: Final = ".part"
 
 
 class FolderObjects:
-    """The folder and everything below it."""
-
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 

@@ -87,7 +87,6 @@ class Answer:
 
     @property
     def fields(self) -> tuple[str, ...]:
-        """Those that the causes name."""
         return tuple(str(cause["field"]) for cause in self.causes if cause.get("field"))
 
 
@@ -97,7 +96,6 @@ def body_of(decoded: object, text: str) -> dict[str, Any]:
 
 
 def failure_of(answer: Answer, subject: str) -> Failure:
-    """The failure that an answer stands for."""
     status, message = answer.status, answer.message
     if status == 429:  # where too much is in flight, without a Status
         return Throttled(subject, message, answer.retry_after)

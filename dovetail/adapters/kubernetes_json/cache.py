@@ -139,7 +139,6 @@ class Cache:
             return self._stores[kind].contents.values.get(key)
 
     def indexed(self, kind: str, value: str) -> tuple[Any, ...]:
-        """The objects of a kind whose indexed property has that value."""
         with self._lock:
             index = self._stores[kind].index
             if index is None:

@@ -135,8 +135,6 @@ class Contents:
 
 
 class ChangeKind(IntEnum):
-    """What an event has changed of a kind."""
-
     NONE = 0  # a version at most
     PASSING = 1  # only what comes and goes with pods
     STANDING = 2
@@ -200,7 +198,6 @@ class KindStore:
         return ChangeKind.PASSING if same else ChangeKind.STANDING
 
     def drop(self, key: str, version: int) -> ChangeKind:
-        """An object was deleted at that version."""
         self.seen = max(self.seen, version)
         known = self.contents.versions.get(key, 0)
         if version < known or version <= max(self._floor, self._gone.get(key, 0)):

@@ -67,7 +67,6 @@ def ready_at_once(raw: Json) -> Json:
 
 
 def instance_type(sold: SoldType, node_class: KwokClass, short: frozenset[OfferingKey] = frozenset()) -> InstanceType:
-    """A type as the class defines it."""
     capacity, overhead = sizes_of(sold, node_class)
     return InstanceType(
         name=sold.name,

@@ -39,8 +39,6 @@ _TRIES: Final = 5  # a Node that is played changes while it is changed
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KwokCloudParts:
-    """The port's parts."""
-
     classes: KwokClasses
     types: Sequence[SoldType]
     shortages: KwokShortages

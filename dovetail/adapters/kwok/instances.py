@@ -104,7 +104,6 @@ def single_values(claim: NodeClaim) -> dict[str, str]:
 
 
 def is_instance(raw: Json) -> bool:
-    """Whether a Node is an instance of this cloud."""
     labels = raw["metadata"].get("labels") or {}
     return labels.get(own.PLAYED) == own.FAKE and _provider_id(raw) == own.SCHEME + raw["metadata"]["name"]
 

@@ -56,7 +56,6 @@ class KwokClasses:
 
 
 def read_class(raw: Json) -> KwokClass:
-    """The class in an object."""
     meta, spec = raw["metadata"], raw.get("spec") or {}
     sold_out = (meta.get("annotations") or {}).get(own.SOLD_OUT) or ""
     try:

@@ -39,7 +39,6 @@ def read_settings(connection: sqlite3.Connection) -> WorldSettings:
 
 
 def write_settings(connection: sqlite3.Connection, settings: WorldSettings) -> None:
-    """Put the settings into the file."""
     connection.execute(
         "INSERT INTO settings (name, value) VALUES ('world', ?)"
         " ON CONFLICT (name) DO UPDATE SET value = excluded.value",

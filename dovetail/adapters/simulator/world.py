@@ -79,7 +79,6 @@ class SimulatedWorld:
         return self._read(lambda cluster: list(table.every(cluster.connection, kind)))
 
     def scale(self, deployment: str, replicas: int) -> Json:
-        """Set the number of replicas of a Deployment."""
         return self.patch("Deployment", deployment, {"spec": {"replicas": replicas}})
 
     def ledger(self, since: int = 0) -> list[Entry]:

@@ -65,8 +65,6 @@ def basis_in(world: World, look: Look, paces: Paces) -> Basis:
 
 
 class _Recorded:
-    """The objects of a recording."""
-
     def __init__(self, recording: Recording) -> None:
         self._objects = recording.objects
 

@@ -54,7 +54,6 @@ class Supposed:
 
 
 async def suppose(basis: Basis, documents: Sequence[Document]) -> Supposed:
-    """Apply the documents to the basis."""
     found = [await _changed(basis, document) for document in documents]
     pools = {each.name: each.after for each in found if each.kind == POOL}
     classes = [each.after for each in found if each.kind != POOL]

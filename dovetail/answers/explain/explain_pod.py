@@ -74,7 +74,6 @@ class PodAnswer:
 
 
 def explain_pod(look: Look, name: str) -> PodAnswer:
-    """The answer for the pod with that name."""
     pod, round_ = find_pod(look, name), _Round(look)
     found = _settled(look, pod, round_) or _placed(look, pod, round_)
     if found is not None:

@@ -86,7 +86,6 @@ def budget_words(allowance: Allowance, until: float | None) -> str:
 
 
 def budget_text(budget: Budget) -> str:
-    """A budget as written in its NodePool."""
     window = f" in the window {budget.schedule!r}" if budget.schedule else ""
     only = f" for {', '.join(budget.reasons)}" if budget.reasons else ""
     return f"nodes: {budget.nodes}{window}{only}"

@@ -24,8 +24,6 @@ MOST_LABELS: Final = 5  # of a node selector, tried one by one
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
-    """One thing that is changed."""
-
     words: str
     pod: Pod
     snapshot: Snapshot
@@ -66,7 +64,6 @@ def place_text(placement: Placement, pod: Pod) -> str:
 
 
 def changes(snapshot: Snapshot, refused: RefusedPod) -> Iterator[Change]:
-    """The changes that concern what the pod asks for."""
     pod = refused.pod
     yield from _of_selectors(snapshot, pod)
     yield from _of_neighbours(snapshot, pod)

@@ -30,8 +30,6 @@ MOST_HELD_BACK: Final = 10
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewNodeAnswer:
-    """A node that would be created."""
-
     pool: str
     types: int
     cheapest: str

@@ -16,7 +16,6 @@ class NamesAnswer:
 
 
 def names_of(snapshot: Snapshot) -> NamesAnswer:
-    """The names in the cluster at this moment."""
     waiting = (p.key for p in snapshot.pods.values() if p.unschedulable and not p.node_name)
     return NamesAnswer(
         nodes=tuple(sorted(c.node_name for c in snapshot.claims.values() if c.node_name)),

@@ -25,7 +25,6 @@ class CostSpan:
     rate: float
 
     def dollars(self, since: float, until: float) -> float:
-        """What the span costs within these moments."""
         return self.rate * max(0.0, min(self.ends, until) - max(self.begins, since)) / HOUR
 
 

@@ -124,7 +124,6 @@ class Period:
         return f"(({began}) OR (WorkflowType = '{TERMINATE_NODE}' AND {lived}))"
 
     def has(self, entry: Entry) -> bool:
-        """Whether it began in this period."""
         return entry.began >= self.since and (self.until is None or entry.began <= self.until)
 
 

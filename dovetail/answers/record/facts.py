@@ -71,8 +71,6 @@ class StepEnded(Fact):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Waits(Fact):
-    """A timer."""
-
     seconds: float
     summary: Values
 

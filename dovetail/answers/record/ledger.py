@@ -283,7 +283,6 @@ class _Known:
         )
 
     def size(self, entry: Entry) -> PricedSize:
-        """The size of what was launched."""
         return self.sizes.get(entry.claims[0]) or self._usual(entry.pool)
 
     def _usual(self, pool: str) -> PricedSize:

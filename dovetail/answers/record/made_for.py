@@ -53,7 +53,6 @@ class Plans:
 
 
 async def read_plans(client: Client, cluster: str, period: Period) -> Plans:
-    """What the Scheduler asked for in that period."""
     within = f"(ExecutionStatus = 'Running' OR CloseTime >= '{moment_text(period.since)}')"
     if period.until is not None:
         within += f" AND StartTime <= '{moment_text(period.until)}'"
@@ -165,7 +164,6 @@ def _places(pod: Pod, snapshot: Snapshot) -> tuple[str, ...]:
 
 
 async def _disruptions(client: Client, cluster: str, name: str, period: Period) -> list[Entry]:
-    """The disruptions that made a replacement for the pod."""
     condition = f"{period.query} AND WorkflowType = '{DISRUPT_NODES}'"
     found = await read_matching(client, cluster, condition, MOST_DISRUPTIONS)
     return [entry for entry in found.entries if name in entry.pod_names]

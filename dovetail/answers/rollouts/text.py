@@ -30,7 +30,6 @@ def rollout_lines(shown: RolloutShown, now: float, cells: int = CELLS) -> Iterat
 
 
 def progress_bar(shown: RolloutShown, cells: int = CELLS) -> str:
-    """The bar of a whole roll-out."""
     return bar_of(shown.target, shown.leaving, shown.total, cells)
 
 

@@ -29,7 +29,6 @@ MOMENTS: Final = frozenset(
 
 
 def document(kind: str, cluster: str, answer: object) -> Document:
-    """The answer with its version and kind."""
     return {"apiVersion": API_VERSION, "kind": kind, "cluster": cluster, **_plain(answer)}
 
 
@@ -52,7 +51,6 @@ def _plain(value: Any, is_moment: bool = False) -> Any:
 
 
 def camel(name: str) -> str:
-    """A name as Kubernetes writes it."""
     head, *rest = name.split("_")
     return head + "".join(part.capitalize() for part in rest)
 

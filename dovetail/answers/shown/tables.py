@@ -50,7 +50,6 @@ def _least(column: Column, natural: int) -> int:
 
 
 def _kept(columns: Sequence[Column], rows: Sequence[Row], width: int | None) -> list[int]:
-    """The columns for which there is room."""
     kept = [i for i, column in enumerate(columns) if column.rank == 0 or any(row[i] for row in rows)]
     if width is None:
         return kept

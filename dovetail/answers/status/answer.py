@@ -100,8 +100,6 @@ class PoolStatus:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Done:
-    """One thing that the Scheduler did."""
-
     at: float
     text: str
 

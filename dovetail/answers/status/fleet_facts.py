@@ -86,7 +86,6 @@ class FleetFacts:
         return cpu, Use(used=sum(r.memory_used for r in rooms), room=sum(r.memory for r in rooms))
 
     def node_of(self, claim: NodeClaim) -> Node | None:
-        """The node that the claim names."""
         return self.snapshot.nodes.get(claim.node_name) if claim.node_name else None
 
 
@@ -106,7 +105,6 @@ def selected_pool(pod: Pod) -> str:
 
 
 def is_marked(claim: NodeClaim) -> bool:
-    """Whether a disruption has marked it."""
     reason = claim.condition(names.DISRUPTION_REASON)
     return reason is not None and reason.status == "True"
 

@@ -22,8 +22,6 @@ MOST_EXPLAINED: Final = 500  # nobody reads more, and each adds a sentence to th
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PodRow:
-    """A pod that waits for a node."""
-
     name: str
     since: float
     state: str = ""  # as explained

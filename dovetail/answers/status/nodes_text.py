@@ -43,14 +43,12 @@ def _price(nodes: Sequence[NodeRow]) -> float:
 
 
 def node_colour(node: NodeRow) -> str:
-    """The colour of a node's line."""
     if node.state == "ready":
         return WAITS if node.what else ""
     return "" if node.state == NOT_OURS else GOES_ON
 
 
 def node_cells(node: NodeRow, columns: Sequence[NodeColumn], now: float, view: View) -> tuple[str, ...]:
-    """The cell for each column of that view."""
     return tuple(_cell(node, column, now, view) for column in columns)
 
 

@@ -26,7 +26,6 @@ class PrintedVersion(argparse.Action):
         super().__init__(**{**named, "nargs": 0})
 
     def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
-        """Print the version and exit."""
         print(VERSION)
         parser.exit()
 

@@ -59,7 +59,6 @@ class Requests:
 
 
 def ready_addresses(endpoints: Json) -> list[Json]:
-    """The addresses that get requests."""
     return [each for each in endpoints.get("endpoints") or [] if each["conditions"]["ready"]]
 
 

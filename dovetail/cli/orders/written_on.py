@@ -24,7 +24,6 @@ def is_alone(given: argparse.Namespace) -> bool:
 
 @asynccontextmanager
 async def opened_objects(given: argparse.Namespace, settings: "Settings | None") -> AsyncIterator["ClusterObjects"]:
-    """The objects on which orders are written."""
     if settings is not None and settings.world is not None:
         from dovetail.wiring.world import simulated_objects
 

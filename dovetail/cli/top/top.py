@@ -201,7 +201,6 @@ class Top:
             self._about(_explained)
 
     def _about(self, make: Callable[[Workers, NodeRow, int], Text]) -> None:
-        """Ask about the node under the cursor."""
         item, columns = self._under(), self.columns
         if item is None or isinstance(item, Group):
             self._say("move to a node first")

@@ -87,7 +87,6 @@ _MACROS: Final = {
 
 
 def parse_schedule(text: str) -> Calendar | Every:
-    """The schedule that a budget names."""
     if len(text) > _LONGEST:
         raise ScheduleError(f"longer than {_LONGEST} characters: {shown(text)}")
     text = text.strip()

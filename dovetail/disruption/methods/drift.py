@@ -39,7 +39,6 @@ def why_stays(round_: Round, candidate: Candidate) -> Block | None:
 
 
 def drifted_since(candidate: Candidate) -> float:
-    """When the claim was found to have drifted."""
     condition = candidate.claim.condition(names.DRIFTED)
     return condition.changed if condition else 0.0
 

@@ -253,7 +253,6 @@ def managed_cost(pods: NodePods) -> float:
 
 
 def candidate_of(fleet: Fleet, member: Member) -> Candidate:
-    """An unblocked member as a candidate."""
     claim, pool = member.claim, fleet.pools[member.pool_name]
     assert claim is not None  # the checks came before
     labels = member.labels

@@ -28,11 +28,9 @@ class Promises:
 
     @property
     def pods(self) -> frozenset[str]:
-        """All pods that have promised room."""
         return frozenset().union(*self.by_claim.values())
 
     def holds(self, claim: NodeClaim | None) -> bool:
-        """Whether the claim's room is promised."""
         return claim is not None and (claim.name in self.replacements or bool(self.by_claim.get(claim.name)))
 
 

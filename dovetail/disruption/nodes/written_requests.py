@@ -24,7 +24,6 @@ def cancelled_by(claim: NodeClaim) -> str:
 
 
 def replace_reason(claim: NodeClaim) -> str:
-    """Why its node is to be replaced."""
     return _text(claim, names.REPLACE) or NO_REASON
 
 

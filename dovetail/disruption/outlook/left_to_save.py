@@ -137,7 +137,6 @@ def _to_the_end(play: _Play) -> Portion:
 
 
 def _next(play: _Play, round_: Round) -> Command | None:
-    """What consolidation would do next."""
     attempts: list[Attempt] = []
     play.rounds += 1
     for method in _METHODS:

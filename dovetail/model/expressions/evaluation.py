@@ -14,8 +14,6 @@ _Evaluation = Callable[[Mapping[str, Any]], Any]
 
 @dataclass(frozen=True, slots=True)
 class ReadExpression:
-    """An expression that was read."""
-
     tree: Node
     evaluation: _Evaluation
 

@@ -40,7 +40,6 @@ class Semver:
 
 
 def semver(text: object) -> Semver:
-    """The text as a version."""
     found = _VERSION.fullmatch(text) if isinstance(text, str) and len(text) <= 256 else None
     if found is None:
         raise ExpressionError(f"no semantic version: {str(text)[:64]!r}")
@@ -50,7 +49,6 @@ def semver(text: object) -> Semver:
 
 
 def quantity(text: object) -> Quantity:
-    """The text as a quantity."""
     try:
         return Quantity(parse_quantity(_a(str, text), NANO))
     except QuantityError as error:

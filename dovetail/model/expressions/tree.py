@@ -7,8 +7,6 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Constant:
-    """A value as written."""
-
     value: Any
 
 

@@ -57,11 +57,9 @@ class Pairing:
         self._claims = _ByInstance(claims)
 
     def claim_of(self, node: Node) -> NodeClaim | None:
-        """The claim that forms a pair with the node."""
         return self._claims.first.get(node.provider_id) if self._nodes.is_first(node) else None
 
     def node_of(self, claim: NodeClaim) -> Node | None:
-        """The node that forms a pair with the claim."""
         return self._nodes.first.get(claim.provider_id) if self._claims.is_first(claim) else None
 
     def claims_awaiting_node(self) -> list[NodeClaim]:

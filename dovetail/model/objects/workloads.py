@@ -82,8 +82,6 @@ class CsiNode:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VolumeAttachment:
-    """A volume attached to a node."""
-
     name: str
     node_name: str
     volume_name: str

@@ -74,7 +74,6 @@ _MEMORY: Final = Memory(names.REMEMBERED, ClaimMemory)
 
 
 def memory_of(annotations: Mapping[str, str]) -> ClaimMemory:
-    """What can be read of it."""
     text = annotations.get(names.REMEMBERED) or before_0_2.remembered(annotations)
     return next(iter(_MEMORY.of_text(text)), NOTHING)
 

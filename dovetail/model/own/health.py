@@ -66,7 +66,6 @@ class HealthRule:
 
     @property
     def gate(self) -> AskedGate | None:
-        """What is asked of Prometheus."""
         return None if self.alerts is None else AskedGate(name=ALERTS, alerts=self.alerts, every=ASKED_EVERY)
 
     def judged(self, known: GateVerdict | None, answers: Mapping[str, Answer], now: float) -> GateVerdict | None:

@@ -100,7 +100,6 @@ class Window:
     reasons: frozenset[str] = frozenset()
 
     def names(self, reason: str) -> bool:
-        """Whether it applies to that reason."""
         return not self.reasons or reason in self.reasons
 
     def covers(self, wall: int) -> bool:

@@ -40,7 +40,6 @@ def opens_at(text: str, now: float) -> float | None:
 
 
 def window_fault(pod: Pod) -> str:
-    """What is unreadable in the pod's windows."""
     return "" if pod.disruption_window is None else _read(pod.disruption_window).fault
 
 

@@ -99,7 +99,6 @@ class Policy(OwnObject):
     status: PolicyStatus = PolicyStatus()
 
     def selects(self, pool: NodePool) -> bool:
-        """Whether it is about that pool."""
         return self.selector is None or matches(self.selector, pool.labels)
 
     def why_closed(self, reason: str, moment: float) -> str:
@@ -116,7 +115,6 @@ class Policy(OwnObject):
         return "outside " + " and ".join(f"allow[{number}]" for number, _ in named)
 
     def timetable(self, reason: str) -> Timetable:
-        """Its windows for that reason."""
         allow, deny = (tuple([each for each in found if each.names(reason)]) for found in (self.allow, self.deny))
         return Timetable(ZoneInfo(self.zone), allow, deny)
 
@@ -134,7 +132,6 @@ class Freeze(OwnObject):
     conditions: tuple[Condition, ...] = ()
 
     def holds(self, moment: float) -> bool:
-        """Whether it is in force then."""
         return (self.begins is None or self.begins <= moment) and (self.until is None or moment < self.until)
 
 

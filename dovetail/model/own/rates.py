@@ -19,7 +19,6 @@ class Rate:
     reasons: frozenset[str] = frozenset()
 
     def names(self, reason: str) -> bool:
-        """Whether it applies to that reason."""
         return not self.reasons or reason in self.reasons
 
     @property

@@ -27,8 +27,6 @@ _OWN: Final = "drifted"  # for which it makes claims itself
 
 
 class Intent(StrEnum):
-    """What people want of it."""
-
     RUN = "Run"
     PAUSE = "Pause"  # no further node begins, and no further step
     ABORT = "Abort"  # likewise, until somebody says otherwise

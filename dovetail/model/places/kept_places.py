@@ -14,7 +14,6 @@ from dovetail.model.snapshot import Snapshot
 
 
 def planned_pods(claim: NodeClaim) -> list[str]:
-    """The UIDs of the pods that the claim was made for."""
     return [uid for uid in claim.annotations.get(names.PLANNED_PODS, "").split(",") if uid]
 
 

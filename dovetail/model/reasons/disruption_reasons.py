@@ -26,7 +26,6 @@ class DisruptionReason(StrEnum):
     def __new__(
         cls, value: str, budget: str, waits: bool, is_governed_by_policy: bool, is_eventual: bool
     ) -> "DisruptionReason":
-        """A string with its attributes."""
         reason = str.__new__(cls, value)
         reason._value_ = value
         reason.budget, reason.waits, reason.is_governed_by_policy = budget, waits, is_governed_by_policy
@@ -63,7 +62,6 @@ class WhyNot(StrEnum):
     """Whether the answer only says that a method looks for other nodes: counted nowhere, because it is no obstacle."""
 
     def __new__(cls, value: str, lifted_by: str, concerns_others: bool = False) -> "WhyNot":
-        """A string with its words."""
         why = str.__new__(cls, value)
         why._value_ = value
         why.lifted_by, why.concerns_others = lifted_by, concerns_others

@@ -87,7 +87,6 @@ def requirement(key: str, operator: str, values: tuple[str, ...] = (), min_value
 
 
 def from_expression(expression: Expression) -> Requirement:
-    """The requirement that an expression spells."""
     return requirement(expression.key, expression.operator, expression.values, expression.min_values)
 
 

@@ -29,8 +29,6 @@ Entry = TypeVar("Entry")
 
 
 class Annotated(Protocol):
-    """An object with annotations."""
-
     @property
     def annotations(self) -> Mapping[str, str]: ...
 

@@ -111,7 +111,6 @@ def parse_amount(resource: str, text: str | int | float | None) -> int:
 
 
 def parse_resources(amounts: Mapping[str, str | int | float | None] | None) -> dict[str, int]:
-    """A Kubernetes resource list as Resources."""
     return {name: parse_amount(name, text) for name, text in (amounts or {}).items()}
 
 

@@ -30,7 +30,6 @@ class Progress:
 
 
 def of_round(run: Pass) -> Placement:
-    """The answer to a provisioning round."""
     new, short = _finished(run, Progress())
     explainer = Explainer(run)
     refused = [explainer.explain(refused) for refused in run.refused.values()]

@@ -204,5 +204,4 @@ def buffer_of(pod: Pod) -> str:
 
 
 def buffer_uid(pod: Pod) -> str:
-    """The UID of a virtual pod's buffer."""
     return pod.uid.rpartition("-")[0]

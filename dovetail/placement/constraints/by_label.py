@@ -54,7 +54,6 @@ class TermsByLabel:
             self._loose.append(number)
 
     def counting(self, shape: PodShape) -> list[Term]:
-        """The terms that count pods of this shape."""
         numbers, by_label = list(self._loose), self._by_label
         for key, value in shape.labels.items():
             numbers += by_label.get((key, value), ())

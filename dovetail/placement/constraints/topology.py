@@ -305,7 +305,6 @@ class Topology:
         return found
 
     def inverse_group(self, term: Term) -> Group:
-        """The group of an inverse term."""
         found = self.inverse.get(term)
         if found is None:
             found = self.inverse[term] = self._make(term)

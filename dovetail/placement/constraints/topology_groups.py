@@ -241,6 +241,5 @@ OwnHostGroup = tuple[HostGroup, bool]
 
 
 def add_counts(counts: dict[str, int], domains: Iterable[str], amount: int) -> None:
-    """Add to the count of each domain."""
     for domain in domains:
         counts[domain] = counts.get(domain, 0) + amount

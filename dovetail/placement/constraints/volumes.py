@@ -153,7 +153,6 @@ def _folded(present: list[RequirementSet], added: list[RequirementSet]) -> list[
 
 
 def _keys(alternatives: list[RequirementSet]) -> str:
-    """Some of the labels that the alternatives are about."""
     return ", ".join(sorted({key for alternative in alternatives for key in alternative})[:5])
 
 

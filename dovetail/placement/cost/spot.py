@@ -29,7 +29,6 @@ class SpotCell:
 
 
 def is_spot(offering: RequirementSet) -> bool:
-    """Whether that is what an offering of spot capacity requires."""
     capacity = offering.get(names.CAPACITY_TYPE)
     return capacity is not None and not capacity.complement and frozenset(capacity.values) == _SPOT
 

@@ -56,7 +56,6 @@ class DeviceLedger:
     # --- existing nodes
 
     def fits_node(self, needs: DeviceNeeds, bit: int) -> bool:
-        """Whether the node has what the pod needs."""
         claims = self._open_claims(needs, ("node", bit))
         if claims is None:
             return False
@@ -116,7 +115,6 @@ class DeviceLedger:
         self._book(needs, ("draft", draft))
 
     def drivers(self, draft: int) -> tuple[str, ...]:
-        """The drivers whose devices were given on the draft."""
         return tuple(sorted(self._drafts[draft].drivers)) if draft in self._drafts else ()
 
     # --- why not

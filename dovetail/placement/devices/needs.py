@@ -22,8 +22,6 @@ _MOST_OF_POD: Final = 128  # that a pod may ask for by count, because a search g
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class JudgedRequest:
-    """A request with its selectors ready to be evaluated."""
-
     source: DeviceRequest
     selectors: tuple[ReadExpression, ...]
     cost: int = 1  # of a device that they are evaluated for, in looks

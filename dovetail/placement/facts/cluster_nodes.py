@@ -23,8 +23,6 @@ REBOOT_TAINTS: Final = frozenset({names.REBOOTING_TAINT, "node.kubernetes.io/unr
 
 @dataclass(slots=True, kw_only=True, eq=False)  # not frozen: thousands are made, in a third of the time
 class ClusterNode:
-    """One node of the cluster as placement sees it."""
-
     name: str
     node_name: str  # what pods bind to, empty while there is no Node
     pool: str  # the NodePool it belongs to, if any

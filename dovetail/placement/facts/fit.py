@@ -72,7 +72,6 @@ class Fit:
         return values, masks
 
     def holding(self, wanted: Sequence[int], rows: int) -> int:
-        """The given rows that hold the wanted amounts."""
         rows &= self.valid
         for amount, (values, masks) in zip(wanted, self._steps, strict=True):
             if amount:

@@ -98,7 +98,6 @@ class _Size(NamedTuple):
 
     @classmethod
     def of(cls, allocatable: Resources, dimensions: Sequence[str]) -> "_Size":
-        """The size of a node with this allocatable."""
         return cls(
             amounts=tuple([allocatable.get(name, 0) for name in dimensions]),
             listed=tuple([name in allocatable for name in dimensions]),
@@ -233,7 +232,6 @@ class NodeTable:
         return known
 
     def value_of(self, bit: int, key: str) -> str | None:
-        """The node's value of a label."""
         item = self.nodes[bit]
         return item.hostname if key == "kubernetes.io/hostname" else item.labels.get(key)
 
@@ -316,5 +314,4 @@ class NodeTable:
         ]
 
     def pods_on(self, bit: int) -> Sequence[Pod]:
-        """The pods bound to the node."""
         return self._on_node.get(self.nodes[bit].node_name, NO_PODS)

@@ -34,7 +34,6 @@ class Headroom:
         return [have - want for have, want in zip(most, draft.used, strict=True)]
 
     def with_room(self, wanted: tuple[int, ...], drafts: Sequence[NodeDraft]) -> int:
-        """The drafts that may have room."""
         if len(self._room) < len(drafts):
             grown = np.full((2 * len(drafts), len(wanted)), -1, dtype=np.int64)
             grown[: len(self._room)] = self._room if len(self._room) else grown[:0]

@@ -58,7 +58,6 @@ class DraftOrder:
         level.drafts.append(draft)
 
     def raise_draft(self, draft: int) -> None:
-        """One more pod on a draft."""
         pods = self.pods
         height = pods[draft]
         level = self._at[height]

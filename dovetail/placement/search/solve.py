@@ -154,14 +154,12 @@ class Pass:
         return self.demands.demand(demand.shape.facts, demand.wanted, demand.spares_settling)
 
     def place_as(self, demand: Demand, pod: Pod) -> bool:
-        """Place the pod with exactly these preferences."""
         done = self.packing(self.nodes, self.drafts, demand, pod) == "placed"
         if done:
             self.settled(demand, pod)
         return done
 
     def settled(self, demand: Demand, pod: Pod) -> None:
-        """Remember that the pod was placed."""
         self.progress += 1
         self.demands_by_uid[pod.uid] = demand
         self.refused.pop(pod.uid, None)

@@ -48,7 +48,6 @@ class Proof:
 
 
 def next_breakers(pool: NodePool, snapshot: Snapshot, rule: Brake, now: float) -> NodePool:
-    """The pool with its breakers as they should be."""
     claims = snapshot.claims_by_pool.get(pool.name, ())
     proofs = list(proofs_of(pool, claims, snapshot))
     for proof in proofs:

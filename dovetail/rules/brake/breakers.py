@@ -54,7 +54,6 @@ class Breaker:
         return Breaker(reason=self.reason, ended=self.last)
 
     def judges(self, claim: NodeClaim) -> bool:
-        """Whether it matters how the claim fares."""
         return claim.created >= self.ended
 
     def until(self, rule: Brake) -> float | None:
@@ -105,7 +104,6 @@ def _disruption(owner: str) -> str:
 
 
 def breaker_of(pool: NodePool, reason: str) -> Breaker | None:
-    """What the pool remembers for that reason."""
     return breakers_of(pool).get(reason)
 
 

@@ -118,7 +118,6 @@ def stop_of(pool: NodePool) -> Stop | None:
 
 
 def stop_text(now: float, why: str) -> str:
-    """The annotation that stops a pool."""
     return f"{format_time(now)} {why}"
 
 

@@ -67,7 +67,6 @@ def deleted_at(policies: Mapping[str, Policy], pool: NodePool | None, claim: Nod
 
 
 def expiry_rules(policies: Mapping[str, Policy], pool: NodePool) -> tuple[Expiry, ...]:
-    """What the pool's policies say about expiry."""
     if not policies:
         return ()
     return tuple([each.expiry for each in policies_of(policies, pool) if each.expiry is not None])

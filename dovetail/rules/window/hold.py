@@ -6,7 +6,6 @@ from dovetail.rules.said import Cause, HeldBy, PoolHold, Said
 
 
 def by_window(said: Said, cause: Cause) -> PoolHold | None:
-    """The policy that closes the pool for it."""
     shut = closed(said.policies, said.pool, cause, said.now) if said.pool is not None and cause.is_windowed else None
     if shut is None:
         return None

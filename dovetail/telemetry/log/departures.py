@@ -57,7 +57,6 @@ def undone(request: UnmarkRequest) -> None:
 
 
 def tainted(node: str, claim: str, *, by_mark: bool = False) -> None:
-    """The node has the taint of a leaving node."""
     say(
         words.TAINTED,
         node,

@@ -128,7 +128,6 @@ def _escaped(text: str) -> str:
 
 
 def number(value: float) -> str:
-    """A value in Prometheus' form."""
     if not isfinite(value):
         return "NaN" if isnan(value) else "+Inf" if value > 0 else "-Inf"
     return str(int(value)) if float(value).is_integer() else repr(float(value))

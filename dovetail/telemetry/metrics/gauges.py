@@ -90,7 +90,6 @@ def pods_by_node(snapshot: Snapshot) -> Mapping[str, list[Pod]]:
 
 
 def node_labels(node: Node, *, managed: bool) -> Labels:
-    """The labels of each series of a node."""
     place = {label: node.labels.get(key, "") for label, key in _PLACE.items()}
     return tuple({"node_name": node.name, "phase": "", "managed": _word(managed), **place}.items())
 
@@ -134,7 +133,6 @@ def _of_pools(snapshot: Snapshot) -> Iterator[Sample]:
 
 
 def pod_labels(pod: Pod) -> Labels:
-    """The labels from the pod itself."""
     owner = next(iter(pod.owners), None)
     return (
         ("name", pod.name),

@@ -34,7 +34,6 @@ class Instruments:
         return replace(self, meter=meter, made={})
 
     def count(self, name: str, labels: Mapping[str, str], number: int = 1) -> None:
-        """Add to the counter of that name."""
         self.counter(name).add(number, dict(labels))
 
     def observe(self, name: str, amount: float, labels: Mapping[str, str]) -> None:

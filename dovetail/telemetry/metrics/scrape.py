@@ -93,14 +93,11 @@ def install_meters(more: Sequence[MetricReader] = (), resource: Resource | None 
 
 
 def meter_provider(readers: Sequence[MetricReader], resource: Resource | None = None) -> MeterProvider:
-    """What counts for these readers."""
     views = [View(instrument_name="*", aggregation_cardinality_limit=MOST_SERIES)]
     return MeterProvider(metric_readers=readers, resource=resource, views=views, shutdown_on_exit=False)
 
 
 class Gauges(NamedTuple):
-    """Gauges with their descriptions and the prefix of their names."""
-
     samples: list[Sample]
     words: Mapping[str, str] = HELP
     prefix: str = PREFIX

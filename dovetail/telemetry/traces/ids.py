@@ -48,7 +48,6 @@ def of_run(workflow_id: str, run_id: str, share: float) -> SpanId:
 
 
 def is_kept(trace: str, share: float) -> bool:
-    """Whether the trace is in the share that is kept."""
     return int(trace, 16) % _RANDOM < share * _RANDOM
 
 

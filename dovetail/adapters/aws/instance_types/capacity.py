@@ -32,8 +32,6 @@ _CPU_TIERS: Final = ((1, 6000), (1, 1000), (2, 500), (10**9, 250))
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sizes:
-    """What a class makes of a type."""
-
     capacity: Resources
     overhead: Resources
     kubelet: Mapping[str, Any] | None = None  # spec.kubelet with numbers for its formulas, where it has any (AWS-24)
@@ -81,7 +79,6 @@ def kubelet_for(facts: TypeFacts, node_class: NodeClass, settings: AwsSettings) 
 
 
 def formula_inputs(facts: TypeFacts, node_class: NodeClass, settings: AwsSettings) -> FormulaInputs:
-    """What formulas may use of a type."""
     return FormulaInputs(
         instance_type=facts.name,
         vcpus=facts.cpus,

@@ -35,7 +35,6 @@ class Region:
 
     @property
     def zones(self) -> tuple[str, ...]:
-        """All zones in which anything is offered."""
         return tuple(sorted(frozenset().union(*self.offered.values()) if self.offered else ()))
 
 

@@ -71,8 +71,6 @@ def result(formula: ReadExpression, variables: Json) -> int:
 
 
 class WrittenFormula(NamedTuple):
-    """A formula as written in spec.kubelet."""
-
     field: str
     text: str
 

@@ -16,8 +16,6 @@ from dovetail.model.values.json import Json
 
 
 class LaunchPlace(NamedTuple):
-    """Where instances may be launched."""
-
     subnet: str
     zone: str
 
@@ -53,7 +51,6 @@ class FrozenLaunch:
 
     @property
     def block(self) -> bool:
-        """Whether it takes an instance of a capacity block."""
         return any(group.terms.market == "capacity-block" for group in self.groups)
 
     @property

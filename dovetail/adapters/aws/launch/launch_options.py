@@ -23,15 +23,12 @@ class LaunchOffering:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LaunchOption:
-    """A type and its remaining offerings."""
-
     sized: SizedType
     offerings: tuple[LaunchOffering, ...]
     price: float  # of its cheapest offering; launches order hundreds of options by it
 
 
 def launch_option(sized: SizedType, offerings: tuple[LaunchOffering, ...]) -> LaunchOption:
-    """The option that these offerings make."""
     price = min([offering.price for offering in offerings], default=inf)
     return LaunchOption(sized=sized, offerings=offerings, price=price)
 

@@ -87,7 +87,6 @@ class LaunchTemplates:
         self._known.pop(name, None)
 
     def used_since(self, moment: float) -> frozenset[str]:
-        """The names that launches of this process have used since."""
         return frozenset(name for name, known in self._known.items() if known.until - _KNOWN_SECONDS >= moment)
 
     def _is_known(self, name: str) -> bool:

@@ -47,7 +47,6 @@ class Template:
 
 
 def template_of(inputs: TemplateInputs) -> Template:
-    """The template for these inputs."""
     data = template_data(inputs)
     text = json.dumps([data, sorted(inputs.tags.items())], sort_keys=True, separators=(",", ":"))
     digest = hashlib.sha256(text.encode()).digest()

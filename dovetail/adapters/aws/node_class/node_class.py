@@ -82,7 +82,6 @@ class NodeClass:
 
     @property
     def security_groups(self) -> tuple[str, ...]:
-        """The ids of status.securityGroups."""
         return tuple(group.id for group in self.status.security_groups or ())
 
     @property
@@ -138,7 +137,6 @@ class UnreadableClass:
 
 
 def read_class(raw: Json) -> NodeClass | UnreadableClass:
-    """The class in an object."""
     meta = raw.get("metadata") or {}
     name = str(meta.get("name", ""))
     try:

@@ -28,8 +28,6 @@ _USER_MISSING_SECONDS: Final = 60.0  # somebody makes it in the minute in which 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FoundImage:
-    """An image as status lists it."""
-
     id: str
     name: str
     created: str

@@ -152,11 +152,9 @@ class Profiles:
         return sorted(row["InstanceProfileName"] for row in rows if str(row.get("Path", "")).startswith(path))
 
     def path(self, uid: str) -> str:
-        """Where the profiles of a class are."""
         return f"/karpenter/{self._calls.region}/{self._settings.cluster}/{uid}/"
 
     def name_for(self, node_class: NodeClass, role: str) -> str:
-        """The profile name for this class and role."""
         text = f"{self._calls.region}/{node_class.uid}/{role}"
         number = int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big")
         return f"{self._settings.cluster}_{number}"

@@ -27,8 +27,6 @@ _KINDS: Final = frozenset({"default", "capacity-block"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reservation:
-    """One reservation as EC2 describes it."""
-
     id: str
     instance_type: str
     zone: str
@@ -137,7 +135,6 @@ class Reservations:
         return replace(reservation, count=left, expiring=is_expiring(reservation.kind, reservation.end, now))
 
     def launched(self, reservation_id: str) -> None:
-        """One instance of it has been launched."""
         self._change(reservation_id, -1)
 
     def ended(self, reservation_id: str) -> None:

@@ -32,8 +32,6 @@ RESOLUTION_FAILED = "ResolutionFailed"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClassResources:
-    """Where to look for each part of a class."""
-
     cluster: Cluster
     images: Images
     subnets: Subnets

@@ -52,8 +52,6 @@ _RETRIES: Final = Backoff(first=1.0, longest=60.0)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterNow:
-    """The cluster according to the cache."""
-
     claims: Callable[[], Iterable[NodeClaim]]
     pools: Callable[[], Iterable[NodePool]]
 

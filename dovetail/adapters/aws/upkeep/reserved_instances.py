@@ -38,8 +38,6 @@ _DEMOTED: Final = MetadataChange(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReservationSources:
-    """Where reservations and their instances are looked up."""
-
     inventory: Inventory
     classes: NodeClasses
     reservations: Reservations

@@ -23,8 +23,6 @@ CLEARED: Final = "ZonalShiftCleared"
 
 
 class ShiftNotices:
-    """Publishes what has changed."""
-
     def __init__(
         self,
         shifted: Callable[[], frozenset[str]],

@@ -30,7 +30,6 @@ def is_mime(text: str) -> bool:
 
 
 def read_parts(text: str) -> list[Part]:
-    """The parts of a multipart text."""
     message = email.message_from_string(text.strip() + "\n")
     if not message.is_multipart():
         raise BadUserData("userData: looks like a MIME message but has no boundary or no parts")

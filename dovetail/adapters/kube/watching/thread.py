@@ -31,7 +31,6 @@ class WatchThread:
         self._thread.start()
 
     async def stop(self) -> None:
-        """End the watch and wait for its thread."""
         if self._thread.is_alive():
             self._loop.call_soon_threadsafe(self._cancel)
         await asyncio.to_thread(self._thread.join, _STOP_SECONDS)

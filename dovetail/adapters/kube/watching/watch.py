@@ -218,8 +218,6 @@ class Stream:
 
 
 class Watch:
-    """All streams of a cache."""
-
     def __init__(self, cache: Cache, client: Client) -> None:
         self._client = client
         self._streams = [Stream(kind, cache, client) for kind in cache.kinds()]

@@ -57,7 +57,6 @@ def list_of(value: object) -> list[Any]:
 
 
 def optional_text(value: object) -> str | None:
-    """A text that may be absent."""
     return None if value is None else text_of(value)
 
 
@@ -69,5 +68,4 @@ def number_of(value: object) -> int:
 
 
 def optional_number(value: object) -> int | None:
-    """A number that may be absent."""
     return None if value is None else number_of(value)

@@ -76,7 +76,6 @@ def _daemon_set(raw: ReadOnlyJson) -> DaemonSet:
 
 
 def parse_daemon_set(raw: ReadOnlyJson) -> DaemonSet:
-    """A DaemonSet with the pod that its template makes."""
     return _read("DaemonSet", raw, _daemon_set)
 
 

@@ -34,7 +34,6 @@ def evict(cluster: Cluster, key: str, uid: str) -> None:
 
 
 def budgets_of(cluster: Cluster, pod: Json) -> list[Json]:
-    """The budgets that select a pod."""
     namespace, labels = pod["metadata"]["namespace"], pod["metadata"].get("labels") or {}
     return [
         pdb

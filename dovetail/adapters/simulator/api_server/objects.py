@@ -31,7 +31,6 @@ def every(connection: sqlite3.Connection, kind: str) -> Iterator[Json]:
 
 
 def pods_on(connection: sqlite3.Connection, node: str) -> list[Json]:
-    """The pods bound to a node."""
     rows = connection.execute(
         "SELECT body FROM objects WHERE kind = 'Pod' AND json_extract(body, '$.spec.nodeName') = ? ORDER BY key",
         (node,),

@@ -18,6 +18,5 @@ class Rejected(Exception):
         self.causes = causes
 
     def status(self) -> Json:
-        """The Status object."""
         body = {"kind": "Status", "apiVersion": "v1", "status": "Failure", "code": self.code, "message": self.message}
         return {**body, "reason": self.reason, "details": {"causes": list(self.causes)}}

@@ -52,7 +52,6 @@ def selected(selector: ReadOnlyJson | None, labels: Mapping[str, str]) -> bool:
 
 
 def tolerated(taint: ReadOnlyJson, tolerations: Iterable[ReadOnlyJson]) -> bool:
-    """Whether some toleration tolerates a taint."""
     return any(_tolerates(t, taint) for t in tolerations)
 
 

@@ -48,7 +48,6 @@ class WorldCatalogue:
         return f"{self.scheme}:///{zone}/{identity}"
 
     def is_of_this_cloud(self, provider_id: str) -> bool:
-        """Whether an id belongs to this cloud."""
         return provider_id.startswith(f"{self.scheme}:///")
 
     def place_of(self, pool: OfferingKey) -> dict[str, str]:
@@ -56,7 +55,6 @@ class WorldCatalogue:
         return {**self.zones[pool.zone], **place_of(pool)}
 
     def labels_of(self, pool: OfferingKey) -> dict[str, str]:
-        """The labels of an instance from there."""
         return {key: values[0] for key, values in self.types[pool.instance_type].labels.items()} | self.place_of(pool)
 
 

@@ -34,8 +34,6 @@ class LaunchCall:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InstanceRow:
-    """One instance as its row has it."""
-
     id: str
     provider_id: str
     token: str | None
@@ -130,7 +128,6 @@ def unended(connection: sqlite3.Connection) -> list[InstanceRow]:
 
 
 def set_state(connection: sqlite3.Connection, row: InstanceRow, state: State) -> InstanceRow:
-    """The instance in its next state."""
     connection.execute("UPDATE instances SET state = ? WHERE id = ?", (state, row.id))
     return replace(row, state=state)
 

@@ -32,7 +32,6 @@ def as_text(request: EmbeddedLaunch) -> str:
 
 
 def from_text(text: str) -> EmbeddedLaunch:
-    """The request that a text stands for."""
     body = orjson.loads(text)
     return EmbeddedLaunch(
         node_class=body["class"],

@@ -22,7 +22,6 @@ class Neighbours:
         self._repelling = [(name, p) for name, pods in bound.items() for p in pods if _terms(p, "podAntiAffinity")]
 
     def add(self, pod: Json, node: str) -> None:
-        """A pod has been bound to a node."""
         self._bound[node].append(pod)
         if _terms(pod, "podAntiAffinity"):
             self._repelling.append((node, pod))

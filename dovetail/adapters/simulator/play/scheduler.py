@@ -112,7 +112,6 @@ class Room:
         return subtract(self._free[node], total(requests_of(p) for p in others)) if others else self._free[node]
 
     def take(self, pod: Json, node: str) -> None:
-        """Count the pod as being on the node."""
         held = self._promised.get(nominated_for(pod), [])
         if pod in held:
             held.remove(pod)

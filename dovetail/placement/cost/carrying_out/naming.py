@@ -45,7 +45,6 @@ class Namer:
         return suiting or rows
 
     def _holding(self, made: Bin, template: Template) -> int:
-        """The rows that hold the bin."""
         amounts = made.counts @ self._compiled.problem.sizes[made.items]
         return template.fit.holding(list(map(floor, amounts.tolist())), template.rows & template.fit.whole)
 

@@ -143,7 +143,6 @@ def choices_of(
 
 
 def flags(rows: int, count: int) -> Flags:
-    """The rows of a mask as an array."""
     packed = np.frombuffer(rows.to_bytes((count + 7) // 8, "little"), dtype=np.uint8)
     return np.unpackbits(packed, count=count, bitorder="little").astype(bool)
 

@@ -27,8 +27,6 @@ class Choice:
 
 @dataclass(slots=True, eq=False)
 class Item:
-    """Pods that are alike."""
-
     demand: Demand
     fixed: Fixed
     kept: Needs  # what pods prefer and have, without asking for it

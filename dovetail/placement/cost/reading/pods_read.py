@@ -87,7 +87,6 @@ class PodReader:
             yield pod, demand, state
 
     def groups(self, shape: ShapeInPass) -> list[DomainGroup | HostGroup]:
-        """The groups that count such a pod."""
         known = self._recorded.get(shape)
         if known is None:
             known = self._recorded[shape] = list(shape.recording.everything)

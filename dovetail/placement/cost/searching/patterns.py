@@ -68,7 +68,6 @@ class Patterns:
 
     @property
     def worth(self) -> Floats:
-        """What a pod of each item is worth."""
         return self._cover.worth
 
     def improve(self, should_stop: Callable[[], bool]) -> None:

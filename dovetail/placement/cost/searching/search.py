@@ -98,7 +98,6 @@ class Search:
             self._spread(self._drawn(int(self.chance.integers(1, 4))))
 
     def _exchange(self) -> None:
-        """Some bins exchange pods."""
         order = self.chance.permutation(len(self.bins)).tolist()
         some, entries = [], 0
         for number in order:
@@ -120,7 +119,6 @@ class Search:
         return set(self.chance.choice(len(bins), most, replace=False, p=waste / waste.sum()).tolist())
 
     def _worth(self) -> Floats:
-        """What the pods of each bin are worth."""
         bins = self.bins
         first = np.cumsum([0, *(len(b.items) for b in bins[:-1])])
         items, counts = np.concatenate([b.items for b in bins]), np.concatenate([b.counts for b in bins])

@@ -135,7 +135,6 @@ class _PodLines:
         return changed
 
     def of_node(self, name: str) -> list[Pod]:
-        """The pods that take room on it."""
         pods = (self._held[key] for key in self._texts.get(name, ()))
         return [pod for pod in pods if not is_terminal(pod)]
 

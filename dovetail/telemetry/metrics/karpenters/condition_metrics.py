@@ -202,7 +202,6 @@ class _Text(NamedTuple):
         )
 
     def add_to(self, families: dict[str, list[bytes]], ages: _AgeTexts) -> None:
-        """Add the lines to those of the other objects."""
         for name, text in self.fixed:
             families.setdefault(name, []).append(text)
         for name, lines, since in self.ages:

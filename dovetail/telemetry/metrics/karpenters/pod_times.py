@@ -93,7 +93,6 @@ class PodTimes:
         self._pass = None
 
     def pass_samples(self) -> Iterator[Sample]:
-        """The gauges of the current pass."""
         if self.duties.has(PROVISIONING):
             now = self._now()
             pods, began = self._pass or (0, now)
@@ -102,7 +101,6 @@ class PodTimes:
             yield Sample(name="scheduler_unfinished_work_seconds", labels=labels, value=now - began)
 
     def samples(self) -> Iterator[Sample]:
-        """The gauges of the waiting pods."""
         if not self.duties.has(UPKEEP):
             return
         now = self._now()

@@ -36,7 +36,6 @@ class Faults:
         self._by_decision: dict[str, tuple[Unjudged, ...]] = {}
 
     def judged(self, decision: str, faults: tuple[Unjudged, ...]) -> None:
-        """A decision of that kind has been made."""
         self._by_decision[decision] = faults
 
     def standing(self, snapshot: Snapshot) -> tuple[Unjudged, ...]:

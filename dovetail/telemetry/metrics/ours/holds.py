@@ -28,7 +28,6 @@ INSTRUMENTS: Final = Instruments(
 
 
 def escalated(level: Level) -> None:
-    """A level of escalation has been announced."""
     INSTRUMENTS.count("drain_escalations_total", {"level": level})
 
 

@@ -28,7 +28,6 @@ INSTRUMENTS: Final = Instruments(
 
 
 def pool_stopped(pool: str) -> None:
-    """Launching was stopped for a pool."""
     INSTRUMENTS.count("launch_stops_total", {"nodepool": pool})
 
 

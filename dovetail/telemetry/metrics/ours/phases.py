@@ -62,7 +62,6 @@ _GOING: Final = (("terminating", names.INSTANCE_TERMINATING), ("detaching", name
 
 
 def phase_of(claim: NodeClaim) -> Phase:
-    """The phase that a claim is in."""
     true = {condition.type: condition.changed for condition in claim.conditions if condition.status == "True"}
     if claim.deleting_since is not None:
         for name, begins in _GOING:

@@ -23,5 +23,4 @@ INSTRUMENTS: Final = Instruments(
 
 
 def step_failed(step: str, failure: str) -> None:
-    """An attempt of a step has failed."""
     INSTRUMENTS.count("step_failures_total", {"step": step, "failure": failure})
