@@ -187,7 +187,6 @@ class DisruptNodes:
             type_lists=given.type_lists,
             reason=given.command.reason.lower(),
             owner=workflow.info().workflow_id,
-            rollouts=given.seen.rollouts,
             places=given.seen.places,
         )
         outcome = await workflow.execute_activity_method(

@@ -88,7 +88,6 @@ class Seen:
     taken_at: float
     versions: tuple[tuple[str, int], ...] = ()
     ready_at: float = 0.0
-    rollouts: tuple[str, ...] = ()  # of `places`, for workers of before 0.2.0
     places: tuple[RolloutPlace, ...] = ()  # of each roll-out that may hold nodes back
 
     @classmethod
@@ -98,14 +97,13 @@ class Seen:
         return cls(
             taken_at=snapshot.now,
             versions=tuple(sorted(snapshot.seen.items())),
-            rollouts=tuple(place.text for place in places),
             places=places,
         )
 
     @property
     def basis(self) -> RolloutBasis:
         """What the plan went by of roll-outs."""
-        return RolloutBasis(places=self.places, texts=self.rollouts)
+        return RolloutBasis(places=self.places)
 
     @property
     def decided_at(self) -> float:

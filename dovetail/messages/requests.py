@@ -51,13 +51,12 @@ class CreateRequest:
     owner: str = ""  # the disruption that these claims replace nodes for
     seen: Seen | None = None  # what the plan had seen, where creating begins it; a disruption begins with its mark
     indexes: tuple[int, ...] = ()  # of each proposed node in the plan, where they are not 0, 1, 2, …
-    rollouts: tuple[str, ...] | None = None  # of `places`, for workers of before 0.2.0; None: nobody asks
-    places: tuple[RolloutPlace, ...] = ()  # of roll-outs, that it was decided by
+    places: tuple[RolloutPlace, ...] | None = None  # of roll-outs, that it was decided by; None: nobody asks
 
     @property
     def basis(self) -> RolloutBasis | None:
         """What it was decided by of roll-outs."""
-        return None if self.rollouts is None else RolloutBasis(places=self.places, texts=self.rollouts)
+        return None if self.places is None else RolloutBasis(places=self.places)
 
     def index(self, position: int) -> int:
         """The index under which the proposed node at that position is named."""

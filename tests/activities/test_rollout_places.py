@@ -1,8 +1,7 @@
 """A roll-out that moves between a decision and its steps: what was permitted for one target never takes a node to
 another."""
 
-from collections.abc import Callable
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from typing import Any, Final
 
 import pytest
@@ -51,11 +50,6 @@ def seen(*rollouts: Rollout, now: float = 0.0) -> Seen:
     return Seen.of(Snapshot(now=now, rollouts={each.name: each for each in rollouts}))
 
 
-def of_before(decided: Seen) -> Seen:
-    """As a worker of before 0.2.0 hands it out, or hands it on: it knows no places."""
-    return replace(decided, places=())
-
-
 def live(world: World, *rollouts: Rollout, policy: Policy | None = None) -> LivePauses:
     policies = {policy.name: policy} if policy is not None else {}
     rules = TimeRules(policies=policies, rollouts={each.name: each for each in rollouts})
@@ -66,7 +60,6 @@ def at(**changes: Any) -> Rollout:
     return replace(DECIDED, status=replace(STATUS, **changes))
 
 
-@pytest.mark.parametrize("decided_by", [lambda decided: decided, of_before])
 @pytest.mark.parametrize(
     ("rollouts", "policy", "why"),
     [
@@ -86,10 +79,10 @@ def at(**changes: Any) -> Rollout:
     ],
 )
 async def test_a_mark_goes_by_the_step_that_was_decided_by(
-    rollouts: tuple[Rollout, ...], policy: Policy | None, why: str, decided_by: Callable[[Seen], Seen]
+    rollouts: tuple[Rollout, ...], policy: Policy | None, why: str
 ) -> None:
     world = a_joined_world()
-    decided = decided_by(seen(DECIDED, now=world.now()).ready(world.now()))
+    decided = seen(DECIDED, now=world.now()).ready(world.now())
     request = MarkRequest(owner="c/disrupt/1", command=replace(COMMAND, reason="Drifted"), seen=decided)
     step = marking(world, live(world, *rollouts, policy=policy))
 
@@ -119,12 +112,11 @@ async def created(rules: LivePauses, world: World, decided: Seen | None) -> Crea
     )
     request = CreateRequest(plan_id="p", proposed=(NODE,), type_lists=((),), reason="drifted")
     if decided is not None:
-        request = replace(request, rollouts=decided.rollouts, places=decided.places)
+        request = replace(request, places=decided.places)
     outcome: CreateOutcome = await ActivityEnvironment().run(step.create_node_claims, request)
     return outcome
 
 
-@pytest.mark.parametrize("decided_by", [lambda decided: decided, of_before])
 @pytest.mark.parametrize(
     ("rollouts", "policy", "why"),
     [
@@ -140,11 +132,11 @@ async def created(rules: LivePauses, world: World, decided: Seen | None) -> Crea
     ],
 )
 async def test_a_replacement_is_made_for_the_target_that_was_decided_for(
-    rollouts: tuple[Rollout, ...], policy: Policy | None, why: str, decided_by: Callable[[Seen], Seen]
+    rollouts: tuple[Rollout, ...], policy: Policy | None, why: str
 ) -> None:
     world = World()
 
-    outcome = await created(live(world, *rollouts, policy=policy), world, decided_by(seen(DECIDED)))
+    outcome = await created(live(world, *rollouts, policy=policy), world, seen(DECIDED))
 
     assert [refused for _, refused in outcome.refused] == ([why] if why else [])
     assert len(outcome.claims) == (0 if why else 1)
@@ -243,37 +235,14 @@ async def test_a_moment_that_is_written_as_a_whole_number_is_the_same_moment() -
     assert await marked(seen(at(begun=10)), DECIDED)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SeenBefore:
-    """Seen, as workers of before 0.2.0 know it."""
-
-    taken_at: float
-    versions: tuple[tuple[str, int], ...] = ()
-    ready_at: float = 0.0
-    rollouts: tuple[str, ...] = ()
-
-
 def crossed(value: Any, as_type: Any) -> Any:
     """What a worker that knows this type reads of it."""
     values = DATA_CONVERTER.payload_converter
     return values.from_payloads(values.to_payloads([value]), [as_type])[0]
 
 
-async def test_while_two_versions_serve_each_goes_by_what_the_other_has_decided() -> None:
-    decided = seen(DECIDED)
-    assert crossed(decided, Seen) == decided
-
-    read_before = crossed(decided, SeenBefore)
-    # As 154a397e.47776402.92f65448 was worked out by a worker of before, of the same roll-out.
-    assert read_before == SeenBefore(taken_at=0.0, rollouts=("154a397e.47776402.92f65448",))
-
-    handed_on = crossed(read_before, Seen)
-    assert handed_on == of_before(decided)
-    assert await marked(handed_on, DECIDED)
-    assert not await marked(handed_on, at(makes="ami-2"))
-
-
 async def test_a_place_of_a_newer_worker_is_read_without_what_this_one_does_not_know() -> None:
+    assert crossed(seen(DECIDED), Seen) == seen(DECIDED)
     [place] = seen(DECIDED).places
     newer = {"taken_at": 0.0, "places": [{**{f.name: getattr(place, f.name) for f in fields(place)}, "lane": "left"}]}
 

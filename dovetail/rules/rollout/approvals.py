@@ -133,7 +133,7 @@ def why_refused(rollout: Rollout, moved: RolloutStatus, nodes: PoolNodes, now: f
 
 
 def _split(digest: str) -> list[str]:
-    """Its parts; one that a version before 0.2.0 has worked out has another number of them."""
+    """Its parts; anybody may have written another number of them."""
     return [digest[at : at + 2 * _BYTES] for at in range(0, len(digest), 2 * _BYTES)]
 
 

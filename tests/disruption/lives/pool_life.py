@@ -303,7 +303,6 @@ class Life:
                 type_lists=choice.type_lists,
                 reason=command.reason.lower(),
                 owner=flight.owner,
-                rollouts=choice.seen.rollouts,
                 places=choice.seen.places,
             )
             made = await self.run(self.creating.create_node_claims, request)
