@@ -12,8 +12,9 @@ from typing import Any, Final
 
 from temporalio import activity
 from temporalio.exceptions import ApplicationError
-from temporalio.worker import ActivityInboundInterceptor, ExecuteActivityInput, Interceptor
+from temporalio.worker import ExecuteActivityInput
 
+from dovetail.activities.around_steps import AroundSteps, GoOn
 from dovetail.activities.identity.askers import begun_by, may_ask
 from dovetail.activities.identity.cluster_header import cluster_uid_in
 
@@ -21,22 +22,13 @@ AGAIN: Final = timedelta(seconds=2)
 ANSWER_TIMEOUT: Final = timedelta(seconds=5)
 
 
-class ClusterGuard(Interceptor):
+class ClusterGuard(AroundSteps):
     """Stands before every activity of a worker that serves the cluster with this name and UID."""
 
     def __init__(self, cluster: str, cluster_uid: str) -> None:
         self.cluster, self.cluster_uid = cluster, cluster_uid
 
-    def intercept_activity(self, next: ActivityInboundInterceptor) -> ActivityInboundInterceptor:
-        return _Guarded(next, self.cluster, self.cluster_uid)
-
-
-class _Guarded(ActivityInboundInterceptor):
-    def __init__(self, next: ActivityInboundInterceptor, cluster: str, cluster_uid: str) -> None:
-        super().__init__(next)
-        self.cluster, self.cluster_uid = cluster, cluster_uid
-
-    async def execute_activity(self, input: ExecuteActivityInput) -> Any:
+    async def around(self, input: ExecuteActivityInput, go_on: GoOn) -> Any:
         asked = cluster_uid_in(input.headers)
         if asked != self.cluster_uid:
             whose = f"is for the cluster {asked}" if asked else "names no cluster"
@@ -55,7 +47,7 @@ class _Guarded(ActivityInboundInterceptor):
         decides = begun_by(self.cluster, info.activity_type, info.workflow_id or "")
         if decides is not None:
             await self._check_begun_by(decides, info)
-        return await super().execute_activity(input)
+        return await go_on(input)
 
     async def _check_begun_by(self, decides: str, info: activity.Info) -> None:
         """Check once which workflow started it, since that does not change."""

@@ -7,8 +7,9 @@ would refuse it again and again without naming the step.
 from typing import Any
 
 from temporalio import activity
-from temporalio.worker import ActivityInboundInterceptor, ExecuteActivityInput, Interceptor
+from temporalio.worker import ExecuteActivityInput
 
+from dovetail.activities.around_steps import AroundSteps, GoOn
 from dovetail.messages.sizes import PAYLOAD_BYTES
 
 
@@ -16,14 +17,9 @@ class AnswerTooLarge(Exception):
     """A step's answer is larger than Temporal accepts."""
 
 
-class AnswerSizeGuard(Interceptor):
-    def intercept_activity(self, next: ActivityInboundInterceptor) -> ActivityInboundInterceptor:
-        return _Inbound(next)
-
-
-class _Inbound(ActivityInboundInterceptor):
-    async def execute_activity(self, input: ExecuteActivityInput) -> Any:
-        answer = await super().execute_activity(input)
+class AnswerSizeGuard(AroundSteps):
+    async def around(self, input: ExecuteActivityInput, go_on: GoOn) -> Any:
+        answer = await go_on(input)
         size = 0 if answer is None else len(activity.payload_converter().to_payload(answer).data)
         if size > PAYLOAD_BYTES:
             step = activity.info().activity_type

@@ -11,8 +11,9 @@ import asyncio
 from typing import Any, Final
 
 from temporalio import activity
-from temporalio.worker import ActivityInboundInterceptor, ExecuteActivityInput, Interceptor
+from temporalio.worker import ExecuteActivityInput
 
+from dovetail.activities.around_steps import AroundSteps, GoOn
 from dovetail.activities.shared.every_step.temporal_errors import NotYet
 
 # The steps that write nothing and take nothing from anybody. Upkeep writes, and the reader of warnings takes messages
@@ -35,19 +36,14 @@ def ended_by_stop() -> NotYet:
     return NotYet("its worker stops, and another one goes on", AGAIN_SECONDS)
 
 
-class EndingWaits(Interceptor):
+class EndingWaits(AroundSteps):
     """Stands before every activity."""
 
-    def intercept_activity(self, next: ActivityInboundInterceptor) -> ActivityInboundInterceptor:
-        return _Ending(next)
-
-
-class _Ending(ActivityInboundInterceptor):
-    async def execute_activity(self, input: ExecuteActivityInput) -> Any:
+    async def around(self, input: ExecuteActivityInput, go_on: GoOn) -> Any:
         if activity.info().activity_type not in PURE_WAITS:
-            return await super().execute_activity(input)
+            return await go_on(input)
         stops = asyncio.create_task(activity.wait_for_worker_shutdown())
-        step = asyncio.create_task(super().execute_activity(input))
+        step = asyncio.ensure_future(go_on(input))
         try:
             await asyncio.wait([step, stops], return_when=asyncio.FIRST_COMPLETED)
             if step.done():

@@ -23,8 +23,9 @@ from typing import Any, ClassVar, Final
 
 from temporalio import activity
 from temporalio.exceptions import ApplicationError
-from temporalio.worker import ActivityInboundInterceptor, ExecuteActivityInput, Interceptor
+from temporalio.worker import ExecuteActivityInput
 
+from dovetail.activities.around_steps import AroundSteps, GoOn
 from dovetail.activities.shared.every_step.step_health import RunningStep, StepHealth
 from dovetail.activities.shared.every_step.step_notices import StepNotices
 from dovetail.activities.shared.every_step.temporal_errors import is_wait, translate
@@ -228,22 +229,13 @@ class _Running:
     idle: ClassVar[dict[tuple[str, str], asyncio.Task[Any]]] = {}  # the latest of each long wait
 
 
-class HeartbeatInterceptor(Interceptor):
+class HeartbeatInterceptor(AroundSteps):
     """Puts heartbeats around every activity."""
 
     def __init__(self, health: StepHealth, notices: StepNotices) -> None:
         self.health, self.notices = health, notices
 
-    def intercept_activity(self, next: ActivityInboundInterceptor) -> ActivityInboundInterceptor:
-        return _HeartbeatInbound(next, self.health, self.notices)
-
-
-class _HeartbeatInbound(ActivityInboundInterceptor):
-    def __init__(self, next: ActivityInboundInterceptor, health: StepHealth, notices: StepNotices) -> None:
-        super().__init__(next)
-        self.health, self.notices = health, notices
-
-    async def execute_activity(self, input: ExecuteActivityInput) -> Any:
+    async def around(self, input: ExecuteActivityInput, go_on: GoOn) -> Any:
         progress, argument = _Progress(), input.args[0] if input.args else None
         step = progress.step = self._begin(argument)
         token, belongs = _progress.set(progress), _whole.set(_Whole(step, self.health, self.notices))
@@ -251,7 +243,7 @@ class _HeartbeatInbound(ActivityInboundInterceptor):
         _Running.count += 1
         try:
             _end_predecessor()
-            answer = await super().execute_activity(input)
+            answer = await go_on(input)
         except Exception as error:
             self._failed(step, argument, error)
             translated = translate(error)

@@ -8,8 +8,9 @@ and where they ask for it they end in the same way, with all that they remember.
 from collections.abc import Callable
 from typing import Any
 
-from temporalio.worker import ActivityInboundInterceptor, ExecuteActivityInput, Interceptor
+from temporalio.worker import ExecuteActivityInput
 
+from dovetail.activities.around_steps import AroundSteps, GoOn
 from dovetail.ports.failures import Retryable
 
 AGAIN_SECONDS = 2.0
@@ -32,21 +33,12 @@ def time_of_steps(now: Callable[[], float], why_unfit: Callable[[], str]) -> Cal
     return time_now
 
 
-class StepGuard(Interceptor):
+class StepGuard(AroundSteps):
     """Stands before every activity. `why_unfit` answers an empty text where the worker may act."""
 
     def __init__(self, why_unfit: Callable[[], str]) -> None:
         self.why_unfit = why_unfit
 
-    def intercept_activity(self, next: ActivityInboundInterceptor) -> ActivityInboundInterceptor:
-        return _Guarded(next, self.why_unfit)
-
-
-class _Guarded(ActivityInboundInterceptor):
-    def __init__(self, next: ActivityInboundInterceptor, why_unfit: Callable[[], str]) -> None:
-        super().__init__(next)
-        self.why_unfit = why_unfit
-
-    async def execute_activity(self, input: ExecuteActivityInput) -> Any:
+    async def around(self, input: ExecuteActivityInput, go_on: GoOn) -> Any:
         insist(self.why_unfit)
-        return await super().execute_activity(input)
+        return await go_on(input)

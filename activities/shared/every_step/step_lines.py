@@ -3,23 +3,19 @@
 from typing import Any
 
 from temporalio import activity
-from temporalio.worker import ActivityInboundInterceptor, ExecuteActivityInput, Interceptor
+from temporalio.worker import ExecuteActivityInput
 
+from dovetail.activities.around_steps import AroundSteps, GoOn
 from dovetail.telemetry.log.line import step_fields
 
 
-class StepLines(Interceptor):
+class StepLines(AroundSteps):
     """Stands around every activity."""
 
-    def intercept_activity(self, next: ActivityInboundInterceptor) -> ActivityInboundInterceptor:
-        return _Inbound(next)
-
-
-class _Inbound(ActivityInboundInterceptor):
-    async def execute_activity(self, input: ExecuteActivityInput) -> Any:
+    async def around(self, input: ExecuteActivityInput, go_on: GoOn) -> Any:
         identity = activity.info().workflow_id
         token = step_fields.set({"workflow_id": identity} if identity else {})
         try:
-            return await super().execute_activity(input)
+            return await go_on(input)
         finally:
             step_fields.reset(token)

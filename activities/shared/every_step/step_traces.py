@@ -13,8 +13,9 @@ from typing import Any, Final
 
 from temporalio import activity
 from temporalio.exceptions import ApplicationError
-from temporalio.worker import ActivityInboundInterceptor, ExecuteActivityInput, Interceptor
+from temporalio.worker import ExecuteActivityInput
 
+from dovetail.activities.around_steps import AroundSteps, GoOn
 from dovetail.activities.identity.trace_header import of_running_step, parent_in
 from dovetail.activities.shared.every_step.step_notices import worked_on
 from dovetail.activities.shared.every_step.temporal_errors import NotYet
@@ -31,7 +32,7 @@ MOST_NAMES: Final = 20
 MOST_PODS: Final = 20  # whose waits have a span each
 
 
-class StepTraces(Interceptor):
+class StepTraces(AroundSteps):
     """Stands around every activity of a worker that sends traces. `share`: the share of traces that is kept. `since`:
     since when a pod waits, by its UID; None if that is not known."""
 
@@ -44,26 +45,17 @@ class StepTraces(Interceptor):
     ) -> None:
         self.share, self.record, self.now, self.since = share, record, now, since
 
-    def intercept_activity(self, next: ActivityInboundInterceptor) -> ActivityInboundInterceptor:
-        return _Inbound(next, self)
-
-
-class _Inbound(ActivityInboundInterceptor):
-    def __init__(self, next: ActivityInboundInterceptor, traces: StepTraces) -> None:
-        super().__init__(next)
-        self.traces = traces
-
-    async def execute_activity(self, input: ExecuteActivityInput) -> Any:
+    async def around(self, input: ExecuteActivityInput, go_on: GoOn) -> Any:
         parent = parent_in(input.headers)
         of_running_step.set(parent)  # a step runs in a context of its own
         argument = input.args[0] if input.args else None
         if parent is None or not parent.kept:
-            answer = await super().execute_activity(input)
+            answer = await go_on(input)
             self._record_decisions(argument, answer)
             return answer
         token = step_fields.set({**(step_fields.get() or {}), "trace_id": parent.trace, "span_id": _step(parent).span})
         try:
-            answer = await super().execute_activity(input)
+            answer = await go_on(input)
         except Exception as error:
             self._record_failure(parent, argument, error)
             raise
@@ -75,13 +67,13 @@ class _Inbound(ActivityInboundInterceptor):
 
     def _record_step(self, parent: SpanId, argument: object, answer: object) -> None:
         info = activity.info()
-        self.traces.record(
+        self.record(
             Span(
                 name=info.activity_type,
                 id=_step(parent),
                 parent=parent,
                 began=info.scheduled_time.timestamp(),
-                ended=self.traces.now(),
+                ended=self.now(),
                 attributes={**_attributes(argument), "dovetail.outcome": _said(answer)},
             )
         )
@@ -92,13 +84,13 @@ class _Inbound(ActivityInboundInterceptor):
         if isinstance(error, ApplicationError) and error.type == NotYet.__name__:
             return
         info, own = activity.info(), _step(parent)
-        self.traces.record(
+        self.record(
             Span(
                 name=f"{info.activity_type} attempt",
                 id=own.within("attempt", info.attempt),
                 parent=own,
                 began=info.started_time.timestamp(),
-                ended=self.traces.now(),
+                ended=self.now(),
                 attributes=_attributes(argument),
                 error=str(error)[:300] or type(error).__name__,
             )
@@ -108,23 +100,23 @@ class _Inbound(ActivityInboundInterceptor):
         """The first span of a plan for pending pods: from when the first of them began to wait until its claims were
         there; below it their waits, and the decision. The launches follow in traces' own time."""
         planned = [pod for proposed in request.proposed for pod in proposed.pods]
-        waits = [(pod, self.traces.since(pod.uid)) for pod in planned]
+        waits = [(pod, self.since(pod.uid)) for pod in planned]
         known = [(pod, since) for pod, since in waits if since is not None]
         began = min([seen.taken_at, *[since for _, since in known]])
         cluster = (activity.info().workflow_id or "").rpartition("/")[0]
-        link = of_decision(scheduler_id(cluster), seen, self.traces.share)
-        self.traces.record(
+        link = of_decision(scheduler_id(cluster), seen, self.share)
+        self.record(
             Span(
                 name="provision",
                 id=first,
                 began=began,
-                ended=self.traces.now(),
+                ended=self.now(),
                 attributes={"karpenter.pods": len(planned), "karpenter.nodes": len(request.proposed)},
             )
         )
         for pod, since in known[:MOST_PODS]:
             name = f"{pod.namespace}/{pod.name}"
-            self.traces.record(
+            self.record(
                 Span(
                     name="pod waits",
                     id=first.within("pod", pod.uid),
@@ -134,7 +126,7 @@ class _Inbound(ActivityInboundInterceptor):
                     attributes={"k8s.pod.name": name, "k8s.pod.uid": pod.uid},
                 )
             )
-        self.traces.record(
+        self.record(
             Span(
                 name="decide",
                 id=first.within("decide"),
@@ -160,14 +152,14 @@ class _Inbound(ActivityInboundInterceptor):
         self, name: str, plan: DisruptionPlan | ProvisioningPlan, first: DisruptionPlan | None = None
     ) -> None:
         """A trace of its own: several disruptions may come of one decision. `first`: the plan as it was held."""
-        planner, share = activity.info().workflow_id or "", self.traces.share
+        planner, share = activity.info().workflow_id or "", self.share
         own = of_decision(planner, plan.seen, share)
         if not own.kept:
             return
         links = (of_decision(planner, first.seen, share),) if first is not None else ()
         attributes = _of_plan(plan)
         began, ended = plan.seen.taken_at, plan.seen.decided_at
-        self.traces.record(Span(name=name, id=own, began=began, ended=ended, attributes=attributes, links=links))
+        self.record(Span(name=name, id=own, began=began, ended=ended, attributes=attributes, links=links))
 
 
 def _step(parent: SpanId) -> SpanId:
