@@ -96,7 +96,7 @@ class AwaitOrders:
         sight = Sight(("NodeClaim", "Node"))
         while self.clock() < until:
             revision, began = self.view.revision(), time.thread_time()
-            snapshot = self._snapshot()
+            snapshot = replace(self.view.snapshot(READS), supported_node_classes=self.catalogues.supported_classes())
             sight.sees(self.leaving.of(snapshot).keys(), snapshot.seen)
             sight.works()
             needed = self.needed.of(snapshot)
@@ -126,9 +126,6 @@ class AwaitOrders:
                 revision, min(soonest - self.clock(), min(again, expiry or again) - self.now()), quiet
             )
         return Orders()
-
-    def _snapshot(self) -> Snapshot:
-        return replace(self.view.snapshot(READS), supported_node_classes=self.catalogues.supported_classes())
 
     async def _found(self, snapshot: Snapshot, orders: list[Order]) -> tuple[list[Order], float]:
         """These orders and those of the finders, and when to look again although nothing changes."""

@@ -22,7 +22,6 @@ from dovetail.disruption.methods.requests import REQUESTS, waits_notice
 from dovetail.disruption.methods.single_node import SINGLE
 from dovetail.disruption.methods.static_drift import STATIC_DRIFT
 from dovetail.disruption.nodes.candidates import Block, Candidate
-from dovetail.disruption.nodes.fleet import Member
 from dovetail.disruption.plan import plan_of
 from dovetail.disruption.rounds import Attempt, Method, Round, ShouldStop, run
 from dovetail.disruption.settings import DisruptionSettings
@@ -166,7 +165,7 @@ def screening_notices(round_: Round, eventual: bool) -> Iterator[Notice]:
     """The notices of judging all nodes of a class, on the Node and the NodeClaim as far as they exist."""
     yield from round_.screening.notices
     for member, block in round_.screening.blocks(eventual):
-        if block.why in STARTING and _is_young(round_, member):
+        if block.why in STARTING and member.claim is not None and is_young(member.claim, round_.fleet.now):
             continue
         if block.event and member.node is not None:
             yield decision_notice("Node", member.node.name, block.event, block.message)
@@ -180,10 +179,6 @@ def _awaits_answer(claim: NodeClaim, block: Block) -> bool:
     """Whether a person waits for its replacement, who is to know of every block."""
     is_asked = names.REPLACE in claim.annotations and names.CANCEL not in claim.annotations
     return is_asked and block.why != WhyNot.BEING_DISRUPTED
-
-
-def _is_young(round_: Round, member: Member) -> bool:
-    return member.claim is not None and is_young(member.claim, round_.fleet.now)
 
 
 def block_notices(candidate: Candidate, block: Block) -> tuple[Notice, ...]:

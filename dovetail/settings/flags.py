@@ -8,7 +8,6 @@ names come from models that no other command needs to load.
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 from textwrap import fill, indent
-from typing import Any
 
 from pydantic.fields import FieldInfo
 
@@ -28,7 +27,7 @@ def known_flags() -> dict[str, tuple[str, bool]]:
     for model in settings_models():
         for field in model.model_fields.values():
             if field.alias:
-                found[flag_of(field.alias)] = (field.alias, _is_switch(field.annotation))
+                found[flag_of(field.alias)] = (field.alias, field.annotation is bool)
     return found
 
 
@@ -62,10 +61,6 @@ def settings_text() -> str:
 
 def words_of(field: FieldInfo) -> str:
     return field.description or WORDS[str(field.alias)]
-
-
-def _is_switch(annotation: Any) -> bool:
-    return annotation is bool
 
 
 def _next_value(flag: str, is_switch: bool, rest: list[str]) -> str:

@@ -12,7 +12,7 @@ from typing import Final
 
 from dovetail.activities.shared.every_step.step_health import MANY_ATTEMPTS, FailingStep
 from dovetail.messages.orders import DeleteClaim, FillPool, StartOwner, StartRelease, TakeOffMark
-from dovetail.messages.plans import ProposedNode, Target
+from dovetail.messages.plans import ProposedNode
 from dovetail.messages.requests import CreateRequest, DeleteRequest, MarkRequest, UnmarkRequest
 from dovetail.messages.subjects import ClaimRef, Departure
 from dovetail.model.objects.watched_kinds import POOLS
@@ -91,7 +91,7 @@ def _(argument: UnmarkRequest) -> tuple[WorkedOn, ...]:
 
 @worked_on.register
 def _(argument: MarkRequest) -> tuple[WorkedOn, ...]:
-    return _of_targets(argument.command.targets)
+    return tuple(WorkedOn(kind="NodeClaim", name=each.claim, uid=each.claim_uid) for each in argument.command.targets)
 
 
 @worked_on.register
@@ -102,10 +102,6 @@ def _(argument: CreateRequest) -> tuple[WorkedOn, ...]:
 @worked_on.register
 def _(argument: FillPool) -> tuple[WorkedOn, ...]:
     return _of_pools(argument.request.proposed)
-
-
-def _of_targets(targets: Iterable[Target]) -> tuple[WorkedOn, ...]:
-    return tuple(WorkedOn(kind="NodeClaim", name=each.claim, uid=each.claim_uid) for each in targets)
 
 
 def _of_pools(proposed: Iterable[ProposedNode]) -> tuple[WorkedOn, ...]:

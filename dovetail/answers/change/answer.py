@@ -5,7 +5,7 @@ counted separately: they would leave without the change too.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Final, NamedTuple
 
@@ -175,7 +175,7 @@ def change_answer(basis: Basis, supposed: Supposed, until: float) -> ChangeAnswe
     late = [limit.note("the look ahead at drifted nodes ended there")] if found.cut and limit() else []
     waiting = _waiting(look, supposed)
     nodes = _nodes(supposed, found, prices)
-    placed = _homeless(found.stays)
+    placed = tuple(Homeless(pod=pod, node=stay.node, why=why) for stay in found.stays for pod, why in stay.unplaced)
     moves = [pod for each in found.departures for pod in each.moved]
     answer = ChangeAnswer(
         cluster=look.settings.cluster,
@@ -336,10 +336,6 @@ def _costs(prices: Mapping[str, NodeSize], before: Snapshot, found: Outlook) -> 
     # A successor may drift itself, if a window opens on a template that its own labels do not satisfy.
     again = sum(each.price for each in found.departures if each.claim not in before.claims)
     return Costs(before=total, after=total - going + coming - again, going=going, coming=coming - again)
-
-
-def _homeless(stays: Iterable[Stay]) -> tuple[Homeless, ...]:
-    return tuple(Homeless(pod=pod, node=stay.node, why=why) for stay in stays for pod, why in stay.unplaced)
 
 
 class _Waiting(NamedTuple):

@@ -152,7 +152,7 @@ def _new(document: Document) -> Json:
     given = document.body["metadata"]
     metadata = {key: given[key] for key in ("name", "labels", "annotations") if given.get(key)}
     made = {"uid": f"supposed-{document.name}", "generation": 1, "resourceVersion": "1"}
-    return {**_without_status(document.body), "metadata": {**made, **metadata}}
+    return {**{key: value for key, value in document.body.items() if key != "status"}, "metadata": {**made, **metadata}}
 
 
 def _changed(document: Document, live: Json) -> Json:
@@ -194,10 +194,6 @@ def _merged(given: Json, live: Json, before: Json) -> Json:
         else:
             kept[key] = value
     return kept
-
-
-def _without_status(body: Json) -> Json:
-    return {key: value for key, value in body.items() if key != "status"}
 
 
 def unknown_to(hint: Any, given: Any, path: str) -> Iterator[str]:

@@ -15,7 +15,7 @@ from dovetail.answers.look.sources import Look
 from dovetail.answers.rollouts.standing import awaited_step
 from dovetail.answers.wording import moment_text
 from dovetail.disruption.budgets.budgets import judge_budgets
-from dovetail.disruption.explain import Answer, NodeExplanation, explain_node
+from dovetail.disruption.explain import NodeExplanation, explain_node
 from dovetail.messages.workflow_ids import claim_owner_id
 from dovetail.model import names
 from dovetail.model.nodes import Node, NodeClaim
@@ -159,7 +159,7 @@ def explain_node_now(look: Look, name: str) -> NodeAnswer:
         replaced_from=_replaced_from(snapshot, pool, claim),
         deleted_at=deleted_at(snapshot.policies, pool, claim) if claim else None,
         checks=tuple(Check(asked="", why=c.why or "", message=c.message) for c in found.checks if not c.passes),
-        methods=tuple(_method(m, found) for m in found.methods),
+        methods=tuple(Check(asked=m.method, why=m.why or "", message=m.message) for m in found.methods),
         goes_for=found.goes_for,
         held=(*_hooks(snapshot, claim), *held_pods(snapshot, pods), *pods_that_wait(look, claim, pods)),
         choosy=choosy_pods(pods) if look.settings.preferences == "Respect" else (),
@@ -233,10 +233,6 @@ def _workflow(look: Look, claim: NodeClaim | None) -> str:
         return owner
     busy = claim.deleting_since is not None or not claim.is_true(names.INITIALIZED_CONDITION)
     return claim_owner_id(look.settings.cluster, claim.name) if busy and look.settings.cluster else ""
-
-
-def _method(answer: Answer, found: NodeExplanation) -> Check:
-    return Check(asked=answer.method, why=answer.why or "", message=answer.message)
 
 
 def _windows(found: NodeExplanation, pool: NodePool | None, now: float) -> dict[str, float]:

@@ -132,7 +132,7 @@ class Comparing:
         """A look at disruption: these commands would begin, after `hold` seconds."""
         self._count_savings(now)
         self.looks += 1
-        found = {_key(command): command for command in commands}
+        found = {tuple(target.claim for target in command.targets): command for command in commands}
         for key in [key for key in self._standing if key not in found]:
             self._end(key, now)
         for key, command in found.items():
@@ -241,10 +241,6 @@ _COUNTED: Final = (
     "dropped",
     "not_compared",
 )
-
-
-def _key(command: DisruptionCommand) -> tuple[str, ...]:
-    return tuple(target.claim for target in command.targets)
 
 
 def _compared(wish: _Wish, claim: str, gone: GoneClaim | None, now: float) -> DepartureComparison:

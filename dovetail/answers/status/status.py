@@ -28,7 +28,7 @@ def status_of(look: Look) -> StatusAnswer:
     return StatusAnswer(
         source=look.source,
         now=snapshot.now,
-        scheduler=_scheduler(look),
+        scheduler="no answer" if look.state is None else "planning",
         totals=totals_of(facts),
         pauses=look.pauses,
         under_way=under_way,
@@ -41,10 +41,6 @@ def status_of(look: Look) -> StatusAnswer:
         shortages=shortages(snapshot),
         rollouts=rollouts_shown(snapshot, pools, settings),
     )
-
-
-def _scheduler(look: Look) -> str:
-    return "no answer" if look.state is None else "planning"
 
 
 def _lacking(look: Look) -> Iterator[str]:

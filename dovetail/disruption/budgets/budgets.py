@@ -61,7 +61,7 @@ def limit_for(states: tuple[BudgetState, ...], reason: str, nodes: int) -> Limit
         except BudgetError as error:
             errors.append(str(error))
             continue
-        if _limits(state.budget, reason) and amount < allowed:
+        if (state.budget.reasons is None or reason in state.budget.reasons) and amount < allowed:
             allowed, binding = amount, state.budget
     if errors:
         return Limit(allowed=0, binding=None, errors=tuple(errors))
@@ -75,10 +75,6 @@ def allowed_nodes(text: str, nodes: int) -> int:
     if number is None:
         raise BudgetError(f"invalid nodes value of a budget: {shown(text)}")
     return -(-number * nodes // 100) if text.endswith("%") else in_32_bits(number)
-
-
-def _limits(budget: Budget, reason: str) -> bool:
-    return budget.reasons is None or reason in budget.reasons
 
 
 def _judge(budget: Budget, now: float) -> BudgetState:

@@ -17,7 +17,7 @@ from dovetail.disruption.budgets.allowances import Allowance, budget_states
 from dovetail.disruption.commands import Command
 from dovetail.disruption.methods.drift import DRIFT
 from dovetail.disruption.methods.static_drift import STATIC_DRIFT
-from dovetail.disruption.nodes.candidates import Block, Candidate
+from dovetail.disruption.nodes.candidates import Block
 from dovetail.disruption.nodes.fleet import Fleet, Member
 from dovetail.disruption.outlook.after import Departure, carried_out
 from dovetail.disruption.outlook.paces import Pace, Paces, joins_of
@@ -330,11 +330,7 @@ def _budget_text(allowance: Allowance | None) -> str:
 def _unplaced(looked: _Looked, member: Member, block: Block) -> tuple[tuple[str, str], ...]:
     if block.why is not WhyNot.PODS_HAVE_NO_PLACE or looked.round.should_stop():
         return ()
-    candidate = _candidate(looked, member.name)
+    candidate = next((c for attempt in looked.attempts for c in attempt.candidates if c.name == member.name), None)
     if candidate is None:
         return ()
     return tuple(sorted(looked.round.simulator.simulate((candidate,), consolidating=False).unplaced.items()))
-
-
-def _candidate(looked: _Looked, name: str) -> Candidate | None:
-    return next((c for attempt in looked.attempts for c in attempt.candidates if c.name == name), None)

@@ -150,15 +150,12 @@ class Scrape:
         return await asyncio.to_thread(lambda: [*self._blocks(costs)])
 
     async def _costs(self) -> tuple[Sample, ...]:
-        if self.catalogues is None or not self._speaks_for_cluster():
+        if self.catalogues is None or not (self.observed and self.duties.has(UPKEEP)):
             return ()
         try:
             return await pool_costs(self.view.snapshot(FLEET), self.catalogues)
         except Failure:
             return ()  # the view cannot be used, as cluster_state_synced shows
-
-    def _speaks_for_cluster(self) -> bool:
-        return self.observed and self.duties.has(UPKEEP)
 
     def _blocks(self, costs: tuple[Sample, ...]) -> Iterator[bytes]:
         snapshot = self._snapshot()

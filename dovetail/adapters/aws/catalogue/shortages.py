@@ -179,7 +179,7 @@ class Shortages:
             return
         self._revision += 1
         try:
-            await self._store.write(_without([sold]))
+            await self._store.write({sold.key: None, sold.since_key: None})
         except Failure as failure:
             _log.warning("the end of a shortage is known to this worker only: %s", failure)
 
@@ -210,7 +210,3 @@ def _past(stored: dict[str, float], now: float) -> dict[str, float | None]:
     was read just now, as another worker may have found it short again."""
     known = {key: read_key(key.removeprefix(_SINCE)) for key in stored}
     return {key: None for key, each in known.items() if each is not None and stored.get(each.key, 0.0) <= now}
-
-
-def _without(shortages: Iterable[Shortage]) -> dict[str, float | None]:
-    return {key: None for shortage in shortages for key in (shortage.key, shortage.since_key)}

@@ -199,7 +199,7 @@ class LaunchPreparer:
             class_hash=node_class.hash(self._cluster.known.ca_bundle),
             fleet=maker.fleet,
             profile=node_class.status.instance_profile or "",
-            context="" if _is_relaxed(claim) else node_class.spec.context or "",
+            context="" if claim.annotations.get(core.MIN_VALUES_RELAXED) == "true" else node_class.spec.context or "",
             overlaid=any(offering.overlaid for option in chosen.choice.options for offering in option.offerings),
             tags={**maker.tags, **cluster_tag(self._offerings.sources.settings.cluster_uid)},
             places=tuple(places),
@@ -368,7 +368,3 @@ def partition_for(claim: NodeClaim, group: PlacementGroup | None) -> str | None:
         if expression.key == names.PARTITION and expression.operator == "In" and expression.values:
             return min(expression.values, key=lambda text: (len(text), text))
     return None
-
-
-def _is_relaxed(claim: NodeClaim) -> bool:
-    return claim.annotations.get(core.MIN_VALUES_RELAXED) == "true"

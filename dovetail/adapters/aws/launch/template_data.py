@@ -136,14 +136,10 @@ def _interfaces(inputs: TemplateInputs) -> list[Json]:
             "Groups": groups,
             # One of the fabric alone has no addresses: EC2 refuses prefixes and connection tracking there.
             **(shared if row.get("InterfaceType") != "efa-only" else {}),
-            **(first if _is_first(row) else {}),
+            **(first if (row.get("NetworkCardIndex", 0), row["DeviceIndex"]) == (0, 0) else {}),
         }
         for row in rows
     ]
-
-
-def _is_first(row: Json) -> bool:
-    return (row.get("NetworkCardIndex", 0), row["DeviceIndex"]) == (0, 0)
 
 
 def _shared(inputs: TemplateInputs) -> Json:

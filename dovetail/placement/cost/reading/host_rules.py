@@ -28,7 +28,7 @@ def host_rules(needs: Sequence[HostNeeds]) -> HostRules | None:
         return None
     count = len(numbers)
     full = np.array([[_full_at(group, False), _full_at(group, True)] for group in numbers], dtype=np.int64)
-    closed = np.array([_closed_at(group) for group in numbers], dtype=np.int64)
+    closed = np.array([group.term.max_skew if group.term.kind == "spread" else 0 for group in numbers], dtype=np.int64)
     bound, counted, checks = [], [], []
     for need in needs:
         mine = [numbers[group] for group in need.counting if group in numbers]
@@ -65,7 +65,3 @@ def _full_at(group: HostGroup, own: bool) -> int:
     if group.term.kind == "spread":
         return max(0, group.term.max_skew - own + 1)
     return 1
-
-
-def _closed_at(group: HostGroup) -> int:
-    return group.term.max_skew if group.term.kind == "spread" else 0
