@@ -9,8 +9,8 @@ from functools import partial
 from typing import Final
 
 from dovetail.activities.shared.looks.look import Look, Write
-from dovetail.lifecycle.conditions import ConditionSet, complete
-from dovetail.model.nodes import FALSE, TRUE, Condition
+from dovetail.lifecycle.conditions import ConditionSet, complete, false, true
+from dovetail.model.nodes import Condition
 from dovetail.model.objects.overlays import NodeOverlay
 from dovetail.model.snapshot import Snapshot
 from dovetail.placement.overlays import OverlayVerdict, overlay
@@ -40,14 +40,11 @@ class OverlayUpkeep:
 def judged(item: NodeOverlay, verdicts: Mapping[str, OverlayVerdict], now: float) -> tuple[Condition, ...]:
     match verdicts[item.name]:
         case "applied":
-            verdict = Condition(type=VALIDATED, status=TRUE, reason=VALIDATED, changed=now)
+            verdict = true(VALIDATED, now)
         case "invalid":
-            verdict = Condition(
-                type=VALIDATED, status=FALSE, reason="RuntimeValidation", message=item.fault, changed=now
-            )
+            verdict = false(VALIDATED, now, ("RuntimeValidation", item.fault))
         case "conflict":
-            message = "conflict with another overlay"
-            verdict = Condition(type=VALIDATED, status=FALSE, reason="Conflict", message=message, changed=now)
+            verdict = false(VALIDATED, now, ("Conflict", "conflict with another overlay"))
     present = ConditionSet(
         dependents=(VALIDATED,), created=item.created, generation=item.generation, conditions=item.conditions
     )

@@ -274,15 +274,5 @@ def _condition(kind: str, said: tuple[str, str, str], generation: int, now: floa
 def _settled(known: tuple[Condition, ...], wanted: tuple[Condition, ...], now: float) -> tuple[Condition, ...]:
     """The wanted conditions, each with the time of the last change of its status."""
     since = {(each.type, each.status): each.changed for each in known}
-    found = (
-        Condition(
-            type=each.type,
-            status=each.status,
-            reason=each.reason,
-            message=each.message,
-            changed=since.get((each.type, each.status), each.changed),
-            generation=each.generation,
-        )
-        for each in wanted
-    )
+    found = (replace(each, changed=since.get((each.type, each.status), each.changed)) for each in wanted)
     return tuple(sorted(found, key=lambda each: each.type))

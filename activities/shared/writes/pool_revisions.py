@@ -2,9 +2,8 @@
 
 from collections.abc import Callable, Mapping
 
-from dovetail.activities.shared.writes.revisions import TRIES
+from dovetail.activities.shared.writes.revisions import revised
 from dovetail.model.pools import NodePool
-from dovetail.ports.failures import Conflict
 from dovetail.ports.objects import MetadataChange, NodePools
 
 Annotations = Mapping[str, str | None]
@@ -21,15 +20,9 @@ async def revise_pool(
     pools: NodePools, pool: NodePool, change_of: Callable[[NodePool], Annotations]
 ) -> NodePool | None:
     """The pool with the change; None if it is gone. `change_of` answers nothing if there is nothing to change."""
-    for _ in range(TRIES):
-        change = change_of(pool)
-        if not change:
-            return pool
-        try:
-            return await pools.patch(pool, MetadataChange(annotations=change))
-        except Conflict:
-            live = await pools.read(pool.name)
-            if live is None or live.uid != pool.uid:
-                return None
-            pool = live
-    raise Conflict(f"NodePool/{pool.name}", f"changed by others {TRIES} times in a row")
+
+    def differing(found: NodePool) -> MetadataChange | None:
+        annotations = change_of(found)
+        return MetadataChange(annotations=annotations) if annotations else None
+
+    return await revised(pool, differing, pools.patch, pools.read)

@@ -8,13 +8,13 @@ repeat all its other calls. If the conflict brings the current object, not even 
 from collections.abc import Awaitable, Callable
 from typing import Final, TypeVar
 
-from dovetail.activities.shared.writes.known_claims import is_same
 from dovetail.lifecycle.conditions import claim_conditions_with
 from dovetail.lifecycle.registration import NodeChange
 from dovetail.model.nodes import Condition, Node, NodeClaim
 from dovetail.ports.failures import Conflict
-from dovetail.ports.objects import ClaimStatus, MetadataChange, NodeClaims, Nodes
+from dovetail.ports.objects import ClaimStatus, MetadataChange, NodeClaims, Nodes, Versioned
 
+Object = TypeVar("Object", bound=Versioned)
 Change = TypeVar("Change")
 
 TRIES: Final = 5  # two writers meet once or twice; after this the step fails and is retried later
@@ -24,14 +24,14 @@ async def revise_claim(
     claims: NodeClaims, claim: NodeClaim, change_of: Callable[[NodeClaim], MetadataChange | None]
 ) -> NodeClaim | None:
     """The claim with the change; None where it is gone. `change_of` answers None where nothing is to change."""
-    return await _until_settled(claims, claim, change_of, claims.patch)
+    return await revised(claim, change_of, claims.patch, claims.read)
 
 
 async def revise_status(
     claims: NodeClaims, claim: NodeClaim, change_of: Callable[[NodeClaim], ClaimStatus | None]
 ) -> NodeClaim | None:
     """The claim with the changed status; None where it is gone."""
-    return await _until_settled(claims, claim, change_of, claims.patch_status)
+    return await revised(claim, change_of, claims.patch_status, claims.read)
 
 
 async def set_conditions(claims: NodeClaims, claim: NodeClaim, *wanted: Condition) -> NodeClaim | None:
@@ -46,38 +46,35 @@ async def set_conditions(claims: NodeClaims, claim: NodeClaim, *wanted: Conditio
 
 async def revise_node(nodes: Nodes, node: Node, change_of: Callable[[Node], NodeChange]) -> Node | None:
     """The node with the change; None where it is gone."""
-    for _ in range(TRIES):
-        change = change_of(node)
-        if change.is_empty():
-            return node
-        try:
-            return await nodes.patch(node, _metadata(change), change.taints)
-        except Conflict as conflict:
-            live = conflict.current if isinstance(conflict.current, Node) else await nodes.read(node.name)
-            if live is None or live.uid != node.uid:
-                return None
-            node = live
-    raise Conflict(f"Node/{node.name}", f"changed by others {TRIES} times in a row")
+
+    def differing(found: Node) -> NodeChange | None:
+        change = change_of(found)
+        return None if change.is_empty() else change
+
+    def write(found: Node, change: NodeChange) -> Awaitable[Node | None]:
+        return nodes.patch(found, _metadata(change), change.taints)
+
+    return await revised(node, differing, write, nodes.read)
 
 
-async def _until_settled(
-    claims: NodeClaims,
-    claim: NodeClaim,
-    change_of: Callable[[NodeClaim], Change | None],
-    write: Callable[[NodeClaim, Change], Awaitable[NodeClaim | None]],
-) -> NodeClaim | None:
+async def revised(
+    found: Object,
+    change_of: Callable[[Object], Change | None],
+    write: Callable[[Object, Change], Awaitable[Object | None]],
+    read: Callable[[str], Awaitable[Object | None]],
+) -> Object | None:
     for _ in range(TRIES):
-        change = change_of(claim)
+        change = change_of(found)
         if change is None:
-            return claim
+            return found
         try:
-            return await write(claim, change)
+            return await write(found, change)
         except Conflict as conflict:
-            live = conflict.current if isinstance(conflict.current, NodeClaim) else await claims.read(claim.name)
-            if live is None or not is_same(live, claim.uid):
+            live = conflict.current if isinstance(conflict.current, type(found)) else await read(found.name)
+            if live is None or live.uid != found.uid:
                 return None
-            claim = live
-    raise Conflict(f"NodeClaim/{claim.name}", f"changed by others {TRIES} times in a row")
+            found = live
+    raise Conflict(f"{type(found).__name__}/{found.name}", f"changed by others {TRIES} times in a row")
 
 
 def _metadata(change: NodeChange) -> MetadataChange:
