@@ -91,13 +91,12 @@ async def keep_singletons(client: Client, settings: Settings, wiring: Wiring, fo
     state = first_state(settings, uid, wiring.now())
     if not wiring.world.view.snapshot(CLAIMS).claims:
         state = replace(state, quiet_until=0.0)  # no claims: no nominations can have been lost
-    history = settings.max_history
     singletons: list[tuple[str, str, SchedulerState | CaretakerInput | InterruptionsInput]] = [
         (SCHEDULER, scheduler_id(cluster), state),
-        (CARETAKER, caretaker_id(cluster), CaretakerInput(cluster=cluster, max_history=history, cluster_uid=uid)),
+        (CARETAKER, caretaker_id(cluster), CaretakerInput(cluster=cluster, cluster_uid=uid)),
     ]
     if wiring.world.interruptions is not None:
-        reading = InterruptionsInput(cluster=cluster, max_history=history, cluster_uid=uid)
+        reading = InterruptionsInput(cluster=cluster, cluster_uid=uid)
         singletons.append((INTERRUPTIONS, interruptions_id(cluster), reading))
     for name, identity, given in singletons:
         if not is_running(found.get(identity)):

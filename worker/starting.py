@@ -17,7 +17,7 @@ from dovetail.settings.settings import Settings
 
 def first_state(settings: Settings, cluster_uid: str, now: float) -> SchedulerState:
     """The state of a Scheduler that has no predecessor."""
-    state = fresh_state(settings.cluster, now, settings.max_history, nomination_seconds(settings.batch_max))
+    state = fresh_state(settings.cluster, now, nomination_seconds(settings.batch_max))
     return replace(state, cluster_uid=cluster_uid)
 
 

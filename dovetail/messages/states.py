@@ -141,8 +141,8 @@ class SchedulerState:
         )
 
 
-def fresh_state(cluster: str, now: float, max_history: int = 0, nominated_for: float = 0.0) -> SchedulerState:
+def fresh_state(cluster: str, now: float, nominated_for: float = 0.0) -> SchedulerState:
     """The state of a Scheduler that begins anew: no disruption for 20 s, because nominations may have been lost, and
     for longer where they last longer."""
     quiet = max(FRESH_QUIET_SECONDS, nominated_for)
-    return SchedulerState(cluster=cluster, quiet_until=now + quiet, max_history=max_history)
+    return SchedulerState(cluster=cluster, quiet_until=now + quiet)

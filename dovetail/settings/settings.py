@@ -110,7 +110,6 @@ class Settings(BaseModel):
     record: str = Field("", alias="DOVETAIL_RECORD")  # a folder or s3://bucket/prefix; empty: Temporal's alone
     flights: str = Field("", alias="DOVETAIL_FLIGHTS")  # likewise, for kept decisions; empty: nowhere
     flight_megabytes: int = Field(500, alias="DOVETAIL_FLIGHTS_MEGABYTES", gt=0)
-    max_history: int = Field(0, alias="DOVETAIL_MAX_HISTORY")  # tests: renew the Scheduler this often
     namespace: str = Field("kube-system", alias="SYSTEM_NAMESPACE")  # where the ConfigMap of shortages is
     lease_namespace: str = Field("", alias="LEADER_ELECTION_NAMESPACE")  # of a Karpenter that is installed elsewhere
     cluster_endpoint: str = Field("", alias="CLUSTER_ENDPOINT")

@@ -78,7 +78,6 @@ WORDS: Final[dict[str, str]] = {
         "share, or `s3://bucket/prefix`; without it nowhere"
     ),
     "DOVETAIL_FLIGHTS_MEGABYTES": "how large they may grow together; the oldest are deleted",
-    "DOVETAIL_MAX_HISTORY": "for tests: after how many events the Scheduler starts anew; `0`: as Temporal suggests",
     "SYSTEM_NAMESPACE": "the workers' own namespace, where the ConfigMap of shortages of capacity is",
     "LEADER_ELECTION_NAMESPACE": (
         "the namespace of Karpenter's Lease where it is neither `karpenter`, `kube-system` nor the workers' own: no "

@@ -34,7 +34,7 @@ from tests.unavailable import no_control_plane
 
 WITHOUT_A_VALUE = {
     # Of commands, of tests, and of a worker that is no pod.
-    *("DOVETAIL_CONTEXT", "DOVETAIL_SERVICE", "DOVETAIL_WORLD", "DOVETAIL_MAX_HISTORY", "KUBECONFIG"),
+    *("DOVETAIL_CONTEXT", "DOVETAIL_SERVICE", "DOVETAIL_WORLD", "KUBECONFIG"),
     # Set by temporal-worker-controller.
     *("TEMPORAL_DEPLOYMENT_NAME", "TEMPORAL_WORKER_BUILD_ID"),
     # For controller.env, as those of OpenTelemetry are: few set them.
