@@ -9,11 +9,10 @@ from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 from textwrap import fill, indent
 
-from pydantic.fields import FieldInfo
+from pydantic import BaseModel
 
 from dovetail.settings.settings import SettingsError, settings_models
 from dovetail.settings.without_effect import WITHOUT_EFFECT
-from dovetail.settings.words import WORDS
 
 
 def flag_of(variable: str) -> str:
@@ -52,15 +51,19 @@ def settings_text() -> str:
     """Every setting with its flag and description, for the terminal."""
     paragraphs = []
     for model in settings_models():
+        words = words_of(model)
         for field in model.model_fields.values():
             if field.alias:
                 head = f"{flag_of(field.alias)}  ({field.alias})"
-                paragraphs.append(f"{head}\n{indent(fill(words_of(field), 100), '    ')}")
+                paragraphs.append(f"{head}\n{indent(fill(words[field.alias], 100), '    ')}")
     return "\n".join(paragraphs)
 
 
-def words_of(field: FieldInfo) -> str:
-    return field.description or WORDS[str(field.alias)]
+def words_of(model: type[BaseModel]) -> dict[str, str]:
+    """What stands below each field in the source, by variable."""
+    from dovetail.api.schema.descriptions import descriptions  # only lists of settings read the source
+
+    return {str(model.model_fields[name].alias): " ".join(text.split()) for name, text in descriptions(model).items()}
 
 
 def _next_value(flag: str, is_switch: bool, rest: list[str]) -> str:

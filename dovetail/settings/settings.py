@@ -55,74 +55,159 @@ class Settings(BaseModel):
     model_config = ConfigDict(frozen=True, populate_by_name=True, extra="forbid")
 
     cluster: str = Field("", alias="CLUSTER_NAME")
+    """required; the cluster's name in every tag, launch template, instance profile and workflow id"""
     cloud: str = Field(DEFAULT, alias="DOVETAIL_CLOUD")
+    """the cloud in which nodes are launched; the settings of another cloud are its own"""
     kubeconfig: Path | None = Field(None, alias="KUBECONFIG")
-    world: Path | None = Field(None, alias="DOVETAIL_WORLD")  # an embedded world's file, in place of cluster and cloud
+    """the cluster's kubeconfig; without it the pod's service account"""
+    world: Path | None = Field(None, alias="DOVETAIL_WORLD")
+    """a simulated world's file, in place of a cluster and its cloud (`dovetail demo`)"""
     roles: tuple[Role, ...] = Field(("control", "plan"), alias="DOVETAIL_ROLES")
-    metrics_port: int = Field(0, alias="METRICS_PORT")  # 0: no endpoint
-    health_port: int = Field(0, alias="HEALTH_PROBE_PORT")  # 0: no endpoint
-    listen_address: str = Field("127.0.0.1", alias="DOVETAIL_LISTEN_ADDRESS")  # in a pod: *
-    api: bool = Field(True, alias="DOVETAIL_API")  # read-only answers
-    api_port: int = Field(0, alias="DOVETAIL_API_PORT")  # 0: on the port of the metrics
-    api_from: tuple[str, ...] = Field((), alias="DOVETAIL_API_FROM")  # networks and names, besides the API server
-    context: str = Field("", alias="DOVETAIL_CONTEXT")  # of the kubeconfig; empty: the current one
-    service: str = Field("", alias="DOVETAIL_SERVICE")  # of the workers, as namespace/name:port, for the command line
+    """which queues this worker serves: `plan` decides, `control` acts"""
+    metrics_port: int = Field(0, alias="METRICS_PORT")
+    """where `/metrics` is served; `0`: nowhere. The chart sets 8080"""
+    health_port: int = Field(0, alias="HEALTH_PROBE_PORT")
+    """where `/healthz` and `/readyz` are served; `0`: nowhere. The chart sets 8081"""
+    listen_address: str = Field("127.0.0.1", alias="DOVETAIL_LISTEN_ADDRESS")
+    """the address of all of them; `*`: every address, of IPv4 and IPv6. The chart sets it"""
+    api: bool = Field(True, alias="DOVETAIL_API")
+    """`false`: no questions are answered under `/api/v1`"""
+    api_port: int = Field(0, alias="DOVETAIL_API_PORT")
+    """where `/api/v1` is served; `0`: on the port of the metrics. The chart sets 8082"""
+    api_from: tuple[str, ...] = Field((), alias="DOVETAIL_API_FROM")
+    """who may ask there besides the API server's proxy and this machine: networks such as `10.0.0.0/8`, and names of
+    hosts by which a browser may call a worker; `0.0.0.0/0,::/0`: everybody"""
+    context: str = Field("", alias="DOVETAIL_CONTEXT")
+    """for commands: the context of the kubeconfig; without it the current one"""
+    service: str = Field("", alias="DOVETAIL_SERVICE")
+    """for commands: the workers' Service, as `NAMESPACE/NAME:PORT`"""
     unobserved: bool = Field(False, alias="DISABLE_CLUSTER_STATE_OBSERVABILITY")
+    """`true`: leave out the gauges of nodes, pods and conditions"""
     log_level: Literal["debug", "info", "warning", "error"] = Field("info", alias="LOG_LEVEL")
-    log_format: Literal["", "json", "text"] = Field("", alias="LOG_FORMAT")  # empty: text for a terminal, else JSON
+    """`debug`, `info`, `warning` or `error`"""
+    log_format: Literal["", "json", "text"] = Field("", alias="LOG_FORMAT")
+    """`json` or `text`; without it text where standard output is a terminal, else JSON"""
     # Where traces and logs are sent, under OpenTelemetry's names; it reads its other variables itself.
     otlp: str = Field("", alias="OTEL_EXPORTER_OTLP_ENDPOINT")
+    """a collector, to which traces, metrics and the log are sent; needs the extra `otlp`"""
     otlp_traces: str = Field("", alias="OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")
+    """the same for traces alone: the whole address"""
     otlp_logs: str = Field("", alias="OTEL_EXPORTER_OTLP_LOGS_ENDPOINT")
+    """the same for lines of the log alone: the whole address"""
     otlp_metrics: str = Field("", alias="OTEL_EXPORTER_OTLP_METRICS_ENDPOINT")
+    """the same for metrics alone: the whole address"""
     otlp_protocol: Literal["", "http/protobuf"] = Field("", alias="OTEL_EXPORTER_OTLP_PROTOCOL")
+    """`http/protobuf`, the only one that there is"""
     otlp_off: bool = Field(False, alias="OTEL_SDK_DISABLED")
+    """`true`: nothing is sent to a collector"""
     traces_exporter: Literal["otlp", "none"] = Field("otlp", alias="OTEL_TRACES_EXPORTER")
+    """`none`: no traces are sent although a collector is named"""
     logs_exporter: Literal["otlp", "none"] = Field("otlp", alias="OTEL_LOGS_EXPORTER")
+    """`none`: no lines of the log are sent although a collector is named"""
     metrics_exporter: Literal["otlp", "none"] = Field("otlp", alias="OTEL_METRICS_EXPORTER")
+    """`none`: no metrics are sent although a collector is named"""
     sampler: Sampler = Field("parentbased_always_on", alias="OTEL_TRACES_SAMPLER")
+    """which traces are kept: `…always_on`, `…always_off`, or by `…traceidratio` a share"""
     sampled_share: float = Field(1.0, alias="OTEL_TRACES_SAMPLER_ARG", ge=0, le=1)
+    """that share"""
     batch_idle: float = Field(1.0, alias="BATCH_IDLE_DURATION", gt=0)
+    """pods are placed once no further pending pod has come for this long"""
     batch_max: float = Field(10.0, alias="BATCH_MAX_DURATION", gt=0)
+    """how long to wait for further pending pods at most"""
     pass_limit: float = Field(10.0, alias="DOVETAIL_PASS_LIMIT", gt=0)
+    """how long one pass may place pods; it answers with what it has, and the next begins with the pods not reached.
+    What places pods for an answer (`plan`, `explain pod`, the page) ends by it too, and says what was not reached"""
     search_limit: float = Field(60.0, alias="DOVETAIL_SEARCH_LIMIT", gt=0)
+    """how long one round, or one answer to a question, may search for nodes to disrupt"""
     preferences: Literal["Respect", "Ignore"] = Field("Respect", alias="PREFERENCE_POLICY")
+    """`Ignore`: preferences of pods do not count"""
     placement_policy: Literal["Default", "Cost"] = Field("Default", alias="PLACEMENT_POLICY")
+    """`Cost`: cheaper nodes are looked for after each pass ([cost](../cost.md))"""
     cost_seconds: float = Field(1.0, alias="DOVETAIL_COST_SECONDS", gt=0)
+    """how long to look for them, in processor time, for each thousand pods begun"""
     node_cost: float = Field(0.0, alias="DOVETAIL_NODE_COST", ge=0, le=MOST_NODE_COST, allow_inf_nan=False)
+    """dollars an hour that a node costs beside its instance, for that policy"""
     cost_worth: float = Field(0.7, alias="DOVETAIL_COST_WORTH", ge=0.3, le=100, allow_inf_nan=False)
+    """for it: percent of a NodePool's price to save for each percent of the pool that is moved"""
     cost_keep_places: bool = Field(True, alias="DOVETAIL_COST_KEEP_PLACES")
+    """pods are nominated for the nodes that the policy `Cost` makes for them"""
     min_values: Literal["Strict", "BestEffort"] = Field("Strict", alias="MIN_VALUES_POLICY")
+    """`BestEffort`: minimum values give way where nothing else fits"""
     gates: Mapping[str, bool] = Field(default_factory=lambda: dict(GATES), alias="FEATURE_GATES")
-    legacy_repair: bool = Field(False, alias="LEGACY_NODE_REPAIR")  # as until 1.14
-    ignore_devices: bool = Field(True, alias="IGNORE_DRA_REQUESTS")  # pods with resource claims get no node
+    """`Name=true,Name=false`; gates that are not named keep their defaults, unknown ones are warned about.
+    `ReservedCapacity=false`: reservations are neither used nor opted out of. `PodDeletionCostManagement=true`:
+    ReplicaSets that shrink give up pods on nodes first that disruption would take next (it takes the right of
+    deletion-costs.yaml)"""
+    legacy_repair: bool = Field(False, alias="LEGACY_NODE_REPAIR")
+    """`true`, with the gate NodeRepair: unhealthy nodes are deleted at once, as until Karpenter 1.14, whatever budgets
+    and pods say; else they are replaced first, as a disruption"""
+    ignore_devices: bool = Field(True, alias="IGNORE_DRA_REQUESTS")
+    """`false`: pods with resource claims are placed by their devices (docs/guides/devices.md); else they get no node"""
     default_spread: tuple[SpreadConstraint, ...] = Field((), alias="SCHEDULER_CONFIG")
+    """the kube-scheduler's default spread constraints, as YAML or JSON in Karpenter's form"""
     claims_per_pod: int = Field(2, alias="DOVETAIL_CLAIMS_PER_POD", ge=0)
+    """how many NodeClaims are made within an hour for one pod that runs on none of their nodes; `0`: any number"""
     brake_launches: int = Field(10, alias="DOVETAIL_BRAKE_LAUNCHES", ge=0)
+    """after how many launches within an hour that came to nothing launching stops for an owner, a namespace or a
+    NodePool; `0`: never"""
     brake_dollars: float = Field(100.0, alias="DOVETAIL_BRAKE_DOLLARS_PER_HOUR", ge=0)
-    owner_share: float = Field(OWNER_SHARE, alias="DOVETAIL_DRAIN_OWNER_SHARE", ge=0, le=1)  # 0: no limit
-    moves: bool = Field(False, alias="DOVETAIL_MOVES")  # pods of one replica, by a roll-out of their Deployment
-    prometheus: str = Field("", alias="DOVETAIL_PROMETHEUS_URL")  # asked by roll-outs and policies; empty: none
-    prometheus_token: Path | None = Field(None, alias="DOVETAIL_PROMETHEUS_TOKEN_FILE")  # read again while we run
-    prometheus_ca: Path | None = Field(None, alias="DOVETAIL_PROMETHEUS_CA_FILE")  # empty: the system's
+    """the same in dollars an hour added within ten minutes; `0`: never"""
+    owner_share: float = Field(OWNER_SHARE, alias="DOVETAIL_DRAIN_OWNER_SHARE", ge=0, le=1)
+    """the share of one owner's pods (a ReplicaSet's, a StatefulSet's) that drains may have on their way at once,
+    without any PodDisruptionBudget; `0`: no limit"""
+    moves: bool = Field(False, alias="DOVETAIL_MOVES")
+    """`true`: a Deployment of one replica that says `dovetail.sh/move: restart` is rolled out anew where its pod must
+    leave, so that another is available first; needs `deploy/kubernetes/moves.yaml`"""
+    prometheus: str = Field("", alias="DOVETAIL_PROMETHEUS_URL")
+    """the Prometheus, or what speaks its API, that gates of roll-outs and the health of policies ask; without it they
+    are Unknown, and hold"""
+    prometheus_token: Path | None = Field(None, alias="DOVETAIL_PROMETHEUS_TOKEN_FILE")
+    """a file with the bearer token for it, read again at each question"""
+    prometheus_ca: Path | None = Field(None, alias="DOVETAIL_PROMETHEUS_CA_FILE")
+    """a file with the certificates by which it is known, in place of the system's"""
     keep_way_back: bool = Field(False, alias="DOVETAIL_KEEP_WAY_BACK")
-    beside_karpenter: bool = Field(False, alias="DOVETAIL_BESIDE_KARPENTER")  # look, answer, and write nothing
-    record: str = Field("", alias="DOVETAIL_RECORD")  # a folder or s3://bucket/prefix; empty: Temporal's alone
-    flights: str = Field("", alias="DOVETAIL_FLIGHTS")  # likewise, for kept decisions; empty: nowhere
+    """`true` during the first step of an upgrade: workflows begin no change that the previous version does not know"""
+    beside_karpenter: bool = Field(False, alias="DOVETAIL_BESIDE_KARPENTER")
+    """`true`: this worker looks, plans and answers questions, and writes nothing: not to the cluster, the cloud or
+    Temporal, whether a Karpenter runs or not"""
+    record: str = Field("", alias="DOVETAIL_RECORD")
+    """where the record of launches, disruptions and terminations is kept beyond Temporal's retention: a folder that all
+    workers share, or `s3://bucket/prefix`; without it Temporal's record is all that there is"""
+    flights: str = Field("", alias="DOVETAIL_FLIGHTS")
+    """where the inputs of decisions are kept, for `dovetail replay` and `explain … --at`: a folder that all workers
+    share, or `s3://bucket/prefix`; without it nowhere"""
     flight_megabytes: int = Field(500, alias="DOVETAIL_FLIGHTS_MEGABYTES", gt=0)
-    namespace: str = Field("kube-system", alias="SYSTEM_NAMESPACE")  # where the ConfigMap of shortages is
-    lease_namespace: str = Field("", alias="LEADER_ELECTION_NAMESPACE")  # of a Karpenter that is installed elsewhere
+    """how large they may grow together; the oldest are deleted"""
+    namespace: str = Field("kube-system", alias="SYSTEM_NAMESPACE")
+    """the workers' own namespace, where the ConfigMap of shortages of capacity is"""
+    lease_namespace: str = Field("", alias="LEADER_ELECTION_NAMESPACE")
+    """the namespace of Karpenter's Lease where it is neither `karpenter`, `kube-system` nor the workers' own: no step
+    is taken while the Lease `karpenter-leader-election` is held in one of these, and in no other does it count. Who may
+    write Leases there stops every worker"""
     cluster_endpoint: str = Field("", alias="CLUSTER_ENDPOINT")
+    """where new nodes find the API server, an absolute URL; without it the cloud is asked"""
     cluster_ca_bundle: str = Field("", alias="CLUSTER_CA_BUNDLE")
+    """the certificate by which new nodes know the API server, base64; without it the worker's own. Part of a
+    NodeClass's hash: a change drifts every node"""
     build: str = Field("", alias="TEMPORAL_WORKER_BUILD_ID")
+    """the worker's version for Temporal's worker deployments: the image's digest or tag"""
     deployment: str = Field("", alias="TEMPORAL_DEPLOYMENT_NAME")
+    """the deployment that this version belongs to: one name per cluster, always the same"""
     heartbeats: Literal["self-hosted", "cloud"] = Field("self-hosted", alias="DOVETAIL_TEMPORAL_HEARTBEATS")
-    api_key_file: Path | None = Field(None, alias="DOVETAIL_TEMPORAL_API_KEY_FILE")  # read again while we run
-    payload_codec: str = Field("", alias="DOVETAIL_PAYLOAD_CODEC")  # module:factory
-    codec_keys: Path | None = Field(None, alias="DOVETAIL_CODEC_KEYS")  # the folder passed to the factory
-    temporal_ui: str = Field("", alias="DOVETAIL_TEMPORAL_UI")  # where people read workflows; empty: no link to them
-    pod: str = Field("", alias="POD_NAME")  # in the worker's identity, if it is not the host name
+    """`cloud`: waits send so few heartbeats that an idle cluster costs less than one action a minute"""
+    api_key_file: Path | None = Field(None, alias="DOVETAIL_TEMPORAL_API_KEY_FILE")
+    """a file with the API key that is read again while the worker runs; comes before `TEMPORAL_API_KEY`"""
+    payload_codec: str = Field("", alias="DOVETAIL_PAYLOAD_CODEC")
+    """`module:factory` that encodes what Temporal keeps; workers and commands need the same"""
+    codec_keys: Path | None = Field(None, alias="DOVETAIL_CODEC_KEYS")
+    """the folder of keys that the factory is given"""
+    temporal_ui: str = Field("", alias="DOVETAIL_TEMPORAL_UI")
+    """the address of Temporal's Web UI as people open it, to which the web page links workflows"""
+    pod: str = Field("", alias="POD_NAME")
+    """the worker's name in Temporal's lists where its host name is not its own (`hostNetwork`)"""
     versioning: Literal["pinned", "auto-upgrade"] = Field("pinned", alias="DOVETAIL_VERSIONING")
+    """for a worker with a version: `pinned` workflows end on the version that they began on, `auto-upgrade` ones move
+    with their next task"""
     of_cloud: Any = Field(default_factory=lambda chosen: provider_named(chosen["cloud"]).settings())
 
     @field_validator("cluster")

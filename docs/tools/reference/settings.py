@@ -85,9 +85,10 @@ def _of_cloud(name: str) -> str:
 
 
 def _rows(model: Any) -> Iterator[tuple[str, str, str, str]]:
+    words = words_of(model)
     for field in model.model_fields.values():
         if field.alias:
-            does = words_of(field)
+            does = words[field.alias]
             yield (
                 code(field.alias),
                 code(flag_of(field.alias)),

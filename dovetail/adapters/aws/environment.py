@@ -18,66 +18,35 @@ GATES: Final = {"LaunchGroups": False, "NodeClassCEL": False, "RebootForRepair":
 class AwsEnvironment(BaseModel):
     model_config = ConfigDict(frozen=True, populate_by_name=True, extra="forbid")
 
-    region: str = Field("", alias="AWS_REGION", description="the region; without it as botocore finds it")
-    endpoint_url: str = Field("", alias="AWS_ENDPOINT_URL", description="where AWS is, for a server of one's own")
-    isolated_vpc: bool = Field(
-        False,
-        alias="ISOLATED_VPC",
-        description="`true`: no price list, no clean-up of instance profiles; prices are the table that ships",
-    )
-    memory_overhead: float = Field(
-        MEMORY_OVERHEAD,
-        alias="VM_MEMORY_OVERHEAD_PERCENT",
-        description="the share of memory that nodes lack, until a node of a type has shown its own",
-        ge=0,
-        lt=1,
-    )
-    interruption_queue: str = Field(
-        "",
-        alias="INTERRUPTION_QUEUE",
-        description="the name of the queue of warnings; without one none is read. "
-        "EC2's own checks of instances are looked at every minute either way",
-    )
-    reserved_enis: int = Field(
-        0, alias="RESERVED_ENIS", description="network interfaces of each node that pods cannot have", ge=0
-    )
-    disable_dry_run: bool = Field(
-        False,
-        alias="DISABLE_DRY_RUN",
-        description="`true`: classes are ready without having asked EC2 whether a launch would be allowed",
-    )
-    enable_zonal_shift: bool = Field(
-        False,
-        alias="ENABLE_ZONAL_SHIFT",
-        description="`true`: read shifts every 30 s; the cluster must be registered, or the worker does not start",
-    )
-    eks_control_plane: bool = Field(
-        False,
-        alias="EKS_CONTROL_PLANE",
-        description="`true`: ask EKS for the version instead of the API server (every five minutes either way)",
-    )
-    image_refresh: float = Field(
-        60.0, alias="AMI_REFRESH_INTERVAL", description="how often images are looked up, at least `1m`", ge=60
-    )
-    subnet_refresh: float = Field(
-        60.0, alias="SUBNET_REFRESH_INTERVAL", description="how often subnets are looked up, at least `1m`", ge=60
-    )
-    security_group_refresh: float = Field(
-        60.0,
-        alias="SECURITY_GROUP_REFRESH_INTERVAL",
-        description="how often security groups are looked up, at least `1m`",
-        ge=60,
-    )
-    gates: Mapping[str, bool] = Field(
-        default_factory=lambda: dict(GATES),
-        alias="AWS_FEATURE_GATES",
-        description=(
-            "`NodeClassCEL=true`: formulas in `spec.kubelet`. `RebootForRepair=true`, where nodes are repaired: an "
-            "instance is rebooted before its node is replaced, where its fault is one that a reboot clears. "
-            "`LaunchGroups=true`, once every worker has this version: NodeClaims that ask for the same at the same "
-            "time are launched by one call"
-        ),
-    )
+    region: str = Field("", alias="AWS_REGION")
+    """the region; without it as botocore finds it"""
+    endpoint_url: str = Field("", alias="AWS_ENDPOINT_URL")
+    """where AWS is, for a server of one's own"""
+    isolated_vpc: bool = Field(False, alias="ISOLATED_VPC")
+    """`true`: no price list, no clean-up of instance profiles; prices are the table that ships"""
+    memory_overhead: float = Field(MEMORY_OVERHEAD, alias="VM_MEMORY_OVERHEAD_PERCENT", ge=0, lt=1)
+    """the share of memory that nodes lack, until a node of a type has shown its own"""
+    interruption_queue: str = Field("", alias="INTERRUPTION_QUEUE")
+    """the name of the queue of warnings; without one none is read. EC2's own checks of instances are looked at every
+    minute either way"""
+    reserved_enis: int = Field(0, alias="RESERVED_ENIS", ge=0)
+    """network interfaces of each node that pods cannot have"""
+    disable_dry_run: bool = Field(False, alias="DISABLE_DRY_RUN")
+    """`true`: classes are ready without having asked EC2 whether a launch would be allowed"""
+    enable_zonal_shift: bool = Field(False, alias="ENABLE_ZONAL_SHIFT")
+    """`true`: read shifts every 30 s; the cluster must be registered, or the worker does not start"""
+    eks_control_plane: bool = Field(False, alias="EKS_CONTROL_PLANE")
+    """`true`: ask EKS for the version instead of the API server (every five minutes either way)"""
+    image_refresh: float = Field(60.0, alias="AMI_REFRESH_INTERVAL", ge=60)
+    """how often images are looked up, at least `1m`"""
+    subnet_refresh: float = Field(60.0, alias="SUBNET_REFRESH_INTERVAL", ge=60)
+    """how often subnets are looked up, at least `1m`"""
+    security_group_refresh: float = Field(60.0, alias="SECURITY_GROUP_REFRESH_INTERVAL", ge=60)
+    """how often security groups are looked up, at least `1m`"""
+    gates: Mapping[str, bool] = Field(default_factory=lambda: dict(GATES), alias="AWS_FEATURE_GATES")
+    """`NodeClassCEL=true`: formulas in `spec.kubelet`. `RebootForRepair=true`, where nodes are repaired: an instance is
+    rebooted before its node is replaced, where its fault is one that a reboot clears. `LaunchGroups=true`, once every
+    worker has this version: NodeClaims that ask for the same at the same time are launched by one call"""
 
     @field_validator("image_refresh", "subnet_refresh", "security_group_refresh", mode="before")
     @classmethod

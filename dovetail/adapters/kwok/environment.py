@@ -6,9 +6,6 @@ from pydantic import BaseModel, ConfigDict, Field
 class KwokEnvironment(BaseModel):
     model_config = ConfigDict(frozen=True, populate_by_name=True, extra="forbid")
 
-    instance_types_file: str = Field(
-        "",
-        alias="INSTANCE_TYPES_FILE_PATH",
-        description="a JSON file with the instance types that are sold, in the format of Karpenter's kwok provider; "
-        "without one its 144 generated types",
-    )
+    instance_types_file: str = Field("", alias="INSTANCE_TYPES_FILE_PATH")
+    """a JSON file with the instance types that are sold, in the format of Karpenter's kwok provider; without one its
+    144 generated types"""
