@@ -63,7 +63,7 @@ def aws_settings(given: AwsEnvironment, shared: SharedSettings) -> AwsSettings:
     return AwsSettings(
         cluster=shared.cluster,
         cluster_uid=shared.cluster_uid,
-        **given.model_dump(exclude={"gates"}),
+        **given.model_dump(exclude={"gates", "eks_control_plane"}),
         reserved_capacity=shared.gates["ReservedCapacity"],
         best_effort_min_values=shared.best_effort_min_values,
         expressions=given.gates["NodeClassCEL"],
