@@ -43,7 +43,6 @@ class DeletionCostWriter:
         return math.inf
 
     async def write(self, snapshot: Snapshot) -> None:
-        """Write all that is due on this snapshot."""
         due = await asyncio.to_thread(deletion_costs, snapshot, self.settings)
         for failure in await asyncio.gather(*[self._write(each) for each in due], return_exceptions=True):
             if isinstance(failure, Failure):

@@ -54,8 +54,6 @@ class Nominated:
 
 
 class KeptPlaces:
-    """All nominations of one process."""
-
     def __init__(
         self,
         lookups: ClusterLookups,

@@ -84,8 +84,6 @@ class Member:
 
 @dataclass(slots=True)
 class _Queue:
-    """The claims that wait with one request."""
-
     waiting: "list[tuple[NodeClaim, int, asyncio.Future[Member]]]" = field(default_factory=list)
     stirred: asyncio.Event = field(default_factory=asyncio.Event)
     under_way: int = 0
@@ -93,8 +91,6 @@ class _Queue:
 
 
 class LaunchGroups:
-    """All groups of one process."""
-
     def __init__(self) -> None:
         self._queues: dict[str, _Queue] = {}
 

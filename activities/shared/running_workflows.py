@@ -19,7 +19,6 @@ ANSWER_TIMEOUT = timedelta(seconds=5)
 
 
 async def is_running(client: Client, workflow_id: str) -> bool:
-    """Whether a workflow of that id runs now."""
     return await running_type(client, workflow_id) is not None
 
 

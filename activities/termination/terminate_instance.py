@@ -158,7 +158,6 @@ class TerminateInstance:
             return False
 
     def _hooks(self, claim: NodeClaim | None, departure: Departure) -> tuple[Hook, ...]:
-        """The hooks that hold the end of its instance now."""
         if claim is None or not claim.is_true(REGISTERED_CONDITION):
             return ()
         if claim.is_true(INSTANCE_TERMINATING):

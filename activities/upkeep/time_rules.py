@@ -138,7 +138,6 @@ def questions_of(snapshot: Snapshot) -> dict[str, float]:
 def policy_status(
     policy: Policy, snapshot: Snapshot, now: float, answers: Mapping[str, Answer] = NO_ANSWERS
 ) -> PolicyStatus:
-    """The status that a policy must have now."""
     alerts = policy.status.alerts
     if policy.health is not None:
         alerts = policy.health.judged(alerts, answers, now)
@@ -191,7 +190,6 @@ def _taken(policy: Policy, pools: Iterable[NodePool], now: float) -> Iterator[Ta
 
 
 def freeze_conditions(freeze: Freeze, now: float) -> tuple[Condition, ...]:
-    """The conditions that a Freeze must have now."""
     if freeze.holds(now):
         end = "it is changed or deleted" if freeze.until is None else format_time(freeze.until)
         active = (TRUE, "Begun", f"nothing of it begins until {end}")

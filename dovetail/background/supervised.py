@@ -32,8 +32,6 @@ Pause = Callable[[float], Awaitable[None]]
 
 @dataclass(slots=True)
 class TaskHealth:
-    """What is known of one background task."""
-
     name: str
     failures: int = 0  # since the process began
     failed_at: float = 0.0  # on the monotonic clock

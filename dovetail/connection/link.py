@@ -31,8 +31,6 @@ def _on(client: Client, connected: Client) -> Client:
 
 
 class Link:
-    """The client that is to be used now."""
-
     def __init__(self, client: Client, settings: Settings) -> None:
         self.client = client
         self._settings = settings
@@ -40,7 +38,6 @@ class Link:
         self._trouble = ""
 
     def current(self) -> Client:
-        """The client that is to be used now."""
         return self.client
 
     def add_follower(self, follower: Callable[[Client], None]) -> None:

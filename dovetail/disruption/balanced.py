@@ -31,8 +31,6 @@ class Totals:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Score:
-    """How one pool judges one command."""
-
     pool: str
     score: float
     savings: float  # as shares of the pool's totals

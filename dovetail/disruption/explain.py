@@ -53,8 +53,6 @@ class Prices:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeExplanation:
-    """Everything that bears on one node now."""
-
     node: str
     exists: bool = True
     claim: str = ""

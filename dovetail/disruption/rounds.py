@@ -84,7 +84,6 @@ class Round:
         return Scales(self.fleet, self.screening.graceful)
 
     def allowances(self, reason: DisruptionReason) -> Mapping[str, Allowance]:
-        """The allowance of each pool for one reason."""
         if reason not in self._allowances:
             ahead = self.deciding and reason.waits
             self._allowances[reason] = allowances_for(self.fleet, reason, ahead)
@@ -162,7 +161,6 @@ class RemainingAllowances:
         return RemainingAllowances(self._left)
 
     def has(self, pool: str) -> bool:
-        """Whether the pool has one left."""
         return self._left.get(pool, 0) > 0
 
     def take(self, pool: str) -> bool:
@@ -206,8 +204,6 @@ _Asked = tuple[tuple[Candidate, ...], tuple[tuple[Candidate, Block], ...]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Attempt:
-    """What one method did in a round."""
-
     method: Method
     candidates: tuple[Candidate, ...]
     blocks: tuple[tuple[Candidate, Block], ...]

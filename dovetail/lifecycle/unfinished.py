@@ -34,8 +34,6 @@ LOST_NODE_SECONDS = 300.0  # a kubelet that restarts, or whose instance reboots,
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LaunchedInstance:
-    """What the cloud says of one instance."""
-
     provider_id: str
     claim_uid: str = ""
     group: str = ""

@@ -21,7 +21,6 @@ def claim_owner_id(cluster: str, claim: str) -> str:
 
 
 def disruption_id(cluster: str, plan_id: str) -> str:
-    """A disruption that carries out one plan."""
     return f"{cluster}/disrupt/{plan_id}"
 
 

@@ -152,7 +152,6 @@ class Snapshot:
 
     @cached_property
     def unbound_pods(self) -> Collection[Pod]:
-        """The pods that are bound to no node."""
         if self._index is not None:
             return self._index.unbound
         return tuple(pod for pod in self.pods.values() if not pod.node_name)

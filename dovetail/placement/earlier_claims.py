@@ -198,7 +198,6 @@ def _is_closed(claim: NodeClaim) -> bool:
 
 
 def _made_since_resumed(snapshot: Snapshot) -> Callable[[NodeClaim], bool]:
-    """Whether a claim was made since its NodePool was last resumed."""
     resumed = {pool.name: resumed_at(pool) for pool in snapshot.pools.values()}
     return lambda claim: claim.created >= resumed.get(claim.labels.get(names.NODE_POOL, ""), 0.0)
 

@@ -29,7 +29,6 @@ class PdbIndex:
 
     @property
     def any(self) -> bool:
-        """Whether there are budgets at all."""
         return bool(self._by_namespace)
 
     def leave_alone(self, pods: NodePods) -> bool:

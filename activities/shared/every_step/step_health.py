@@ -39,8 +39,6 @@ _Key = tuple[str, str, str]
 
 @dataclass(slots=True, eq=False)
 class RunningStep:
-    """A step that runs in this process now."""
-
     workflow_id: str
     step: str
     subject: str
@@ -108,14 +106,12 @@ class StepHealth:
         self.running.discard(step)
 
     def runs(self, step: str, workflow_id: str) -> bool:
-        """Whether that step of that workflow runs here now."""
         return any(one.step == step and one.workflow_id == workflow_id for one in list(self.running))
 
     def runs_now(self) -> Iterator[Run]:
         return (Run(one.step, one.attempt, one.began) for one in list(self.running))
 
     def works_on(self, loop: str) -> bool:
-        """Whether the step of that loop runs here now."""
         return any(LOOPS.get(one.step) == loop for one in list(self.running))
 
     def succeeded(self, step: RunningStep) -> None:

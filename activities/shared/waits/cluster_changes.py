@@ -29,8 +29,6 @@ WARN_AFTER = 10  # sleeps in a row that would have had no length
 
 @dataclass(slots=True)
 class ClusterSleep:
-    """The sleeps of one loop of a step."""
-
     view: ClusterView
     vain: int = 0  # how often in a row a sleep was asked for that would have had no length, and nothing had changed
 

@@ -54,8 +54,6 @@ class Sight:
 
 @dataclass(frozen=True, slots=True)
 class Reported:
-    """What a wait has reported last."""
-
     version: int = 0
     at_work: bool = False
 

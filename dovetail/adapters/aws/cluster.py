@@ -20,8 +20,6 @@ VersionNow = Callable[[], Awaitable[str]]
 
 
 class ServerNow(NamedTuple):
-    """What the API server is now."""
-
     version: VersionNow | None = None  # None: not asked
     authority: Callable[[], str] = str  # the certificates that identify it, in base64; empty: as given
 

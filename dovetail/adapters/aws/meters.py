@@ -86,7 +86,6 @@ def count(name: str, labels: Mapping[str, str] | None = None, number: int = 1) -
 
 
 def observe(name: str, amount: float, labels: Mapping[str, str] | None = None) -> None:
-    """Add one observation to the histogram of that name."""
     INSTRUMENTS.observe(name, amount, labels or {})
 
 
@@ -117,7 +116,6 @@ def show_user_data(node_class: str, size: int) -> None:
 
 
 def show_types(node_class: str, types: tuple[InstanceType, ...]) -> None:
-    """The types that a class could launch now."""
     _offered[node_class] = types
 
 

@@ -10,8 +10,6 @@ from dovetail.ports.view import ConditionsListener, ObjectConditions
 
 
 class CachedConditions:
-    """The conditions of what one cache holds."""
-
     def __init__(self, cache: Cache) -> None:
         self._cache = cache
 

@@ -42,8 +42,6 @@ class KwokClass:
 
 
 class KwokClasses:
-    """The classes by their reference."""
-
     def __init__(self, raws: Callable[[], Mapping[str, Json]]) -> None:
         self.raws = raws
 

@@ -39,7 +39,6 @@ class SimulatedWorld:
 
     @classmethod
     def create(cls, file: Path, settings: WorldSettings | None = None, clock: Callable[[], float] = time.time) -> Self:
-        """A new world in a new file."""
         if file.exists():
             raise FileExistsError(f"there is a world in {file} already")
         world = cls(file, clock=clock)

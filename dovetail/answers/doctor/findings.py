@@ -29,7 +29,6 @@ def failed(name: str, found: str, advice: str) -> Check:
 
 
 def skipped(name: str, found: str) -> Check:
-    """A check that cannot be made now."""
     return Check(name=name, verdict="skipped", found=found)
 
 

@@ -93,8 +93,6 @@ class Move:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeAnswer:
-    """Everything that concerns one node now."""
-
     node: str
     source: str
     says: str
@@ -259,7 +257,6 @@ def _budgets(found: NodeExplanation, until: Mapping[str, float]) -> tuple[Budget
 
 
 def _hooks(snapshot: Snapshot, claim: NodeClaim | None) -> tuple[HeldPod, ...]:
-    """The hooks that hold all its pods."""
     found = hooks_text(snapshot, claim) if claim is not None else ()
     return tuple(HeldPod(pod="all pods", by=by, detail=detail) for by, detail in found)
 

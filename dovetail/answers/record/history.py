@@ -59,8 +59,6 @@ class Story:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HistoryAnswer:
-    """Every story that concerns one name."""
-
     name: str
     stories: tuple[Story, ...]
     notes: tuple[str, ...] = ()

@@ -56,8 +56,6 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Archive:
-    """The kept record of one cluster."""
-
     objects: KeptObjects
     cluster: str
     _current: set[int] = field(default_factory=set, compare=False)  # hours that need not be looked at again

@@ -45,8 +45,6 @@ class KeptFlight:
 
 @dataclass(frozen=True, slots=True)
 class FlightStore:
-    """The kept decisions of one cluster."""
-
     objects: KeptObjects
     cluster: str
 

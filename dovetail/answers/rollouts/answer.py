@@ -16,8 +16,6 @@ class StepShown:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GateShown:
-    """The verdict of one of its gates."""
-
     name: str
     result: str
     message: str = ""

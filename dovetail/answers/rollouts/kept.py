@@ -21,8 +21,6 @@ MOST: Final = 500  # nodes looked at: a question must be cheap, and so many kept
 
 @dataclass(frozen=True)
 class KeptNodes:
-    """The kept nodes of one snapshot."""
-
     snapshot: Snapshot
     settings: DisruptionSettings
 

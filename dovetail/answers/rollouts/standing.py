@@ -58,7 +58,6 @@ def is_news(rollout: Rollout) -> bool:
 
 
 def shown_of(rollout: Rollout, snapshot: Snapshot, beside: Beside = _NOTHING) -> RolloutShown:
-    """The answer for one roll-out."""
     pool, status = snapshot.pools.get(rollout.pool), rollout.status
     nodes = nodes_of(snapshot, pool) if pool is not None else None
     total, target, leaving = status.total, status.at_target, status.leaving

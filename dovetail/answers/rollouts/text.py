@@ -72,7 +72,6 @@ def waits_words(shown: RolloutShown, now: float) -> str:
 
 
 def one_line(shown: RolloutShown, now: float, cells: int = 10) -> str:
-    """The roll-out in one line."""
     step = next((each for each in shown.steps if each.place == "now"), None)
     number = shown.steps.index(step) + 1 if step is not None else 0
     place = f"step {step.name} ({number} of {len(shown.steps)}), " if step is not None else ""

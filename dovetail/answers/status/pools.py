@@ -40,7 +40,6 @@ def pools_of(facts: FleetFacts, settings: DisruptionSettings, under_way: tuple[M
 
 
 def _first_dues(under_way: tuple[Move, ...]) -> Iterator[tuple[str, float]]:
-    """When the first plan of each pool is due."""
     for move in sorted((m for m in under_way if m.due is not None), key=lambda m: -(m.due or 0.0)):
         yield move.pool, move.due or 0.0
 

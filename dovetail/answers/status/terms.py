@@ -39,7 +39,6 @@ def sieve(text: str) -> tuple[Term, ...]:
 
 
 def meets(node: NodeRow, terms: tuple[Term, ...]) -> bool:
-    """Whether the node meets all terms."""
     return all(_meets(node, term) for term in terms)
 
 

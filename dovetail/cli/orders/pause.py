@@ -44,7 +44,6 @@ if TYPE_CHECKING:
 
 
 async def pause(given: argparse.Namespace, settings: "Settings | None") -> None:
-    """Add the pause to an existing one."""
     seconds = _seconds(given.lasts)
     async with opened_objects(given, settings) as objects:
         target = await checked_target(settings, objects, given)

@@ -30,8 +30,6 @@ LOOK_SECONDS: Final = 1.0
 
 @dataclass(slots=True, kw_only=True)
 class ReplacementProgress:
-    """The progress of one node."""
-
     node: str
     claim: str
     uid: str

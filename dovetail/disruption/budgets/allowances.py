@@ -164,7 +164,6 @@ def _limit(fleet: Fleet, pool: str, reason: DisruptionReason, nodes: int) -> Lim
 
 
 def budget_states(fleet: Fleet, pool: str) -> tuple[BudgetState, ...]:
-    """Which of a pool's budgets are active now."""
     return judge_budgets(fleet.pools[pool].disruption.budgets, fleet.now)
 
 

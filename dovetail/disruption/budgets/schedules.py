@@ -16,8 +16,6 @@ _LONGEST: Final = 1024  # characters; upstream has no limit, and nobody writes s
 
 
 class ScheduleError(ValueError):
-    """A text that is no schedule."""
-
     def __init__(self, message: str) -> None:
         super().__init__(one_line(message))
 
@@ -36,8 +34,6 @@ EVERY: Final = Field(frozenset(), any=True)
 
 @dataclass(frozen=True, slots=True)
 class Calendar:
-    """A schedule by fields."""
-
     minute: Field
     hour: Field
     day: Field

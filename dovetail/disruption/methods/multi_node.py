@@ -25,8 +25,6 @@ FEW_TRIES: Final = 4
 
 @dataclass(slots=True)
 class Search:
-    """What a search has found out so far."""
-
     notices: list[Notice] = field(default_factory=list)
     error: str = ""
     rejected: Command | None = None  # the last probe that the scores alone turned down

@@ -87,7 +87,6 @@ class Fleet:
 
     @cached_property
     def by_pool(self) -> dict[str, list[Member]]:
-        """Members by the pool that their label names."""
         result: dict[str, list[Member]] = {}
         for member in self.members:
             result.setdefault(member.pool_name, []).append(member)

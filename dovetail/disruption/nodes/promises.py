@@ -72,7 +72,6 @@ def _leaving_nodes(snapshot: Snapshot) -> frozenset[str]:
 
 
 def _still_needs(pod: Pod | None, claim: NodeClaim, leaving: frozenset[str], now: float) -> bool:
-    """Whether the pod still needs the room that the claim was made for."""
     if pod is None or not (is_active(pod) or is_reschedulable(pod)):
         return False
     if pod.node_name:

@@ -99,8 +99,6 @@ class _Play:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Looked:
-    """One look at all drifted nodes."""
-
     round: Round
     attempts: tuple[Attempt, ...]
 

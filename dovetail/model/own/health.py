@@ -110,7 +110,6 @@ class HealthRule:
     def remembered(
         self, known: HealthState | None, found: Readiness, now: float, said: GateVerdict | None = None
     ) -> HealthState | None:
-        """What the status should remember now."""
         why = self.why_failing(found, said)
         if why and (known is None or known.result == HealthResult.PASSING):
             return HealthState(result=HealthResult.FAILING, since=float(int(now)), message=why)

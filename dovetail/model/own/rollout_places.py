@@ -31,8 +31,6 @@ class RolloutPlace:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RolloutBasis:
-    """The places that a decision went by."""
-
     places: tuple[RolloutPlace, ...] = ()
 
     def has(self, place: RolloutPlace) -> bool:
@@ -42,5 +40,4 @@ class RolloutBasis:
         return any(map(place.has_target_of, self.places))
 
     def is_about(self, pool: str) -> bool:
-        """Whether it went by a roll-out of that pool."""
         return any(place.pool == pool for place in self.places)

@@ -207,7 +207,6 @@ class Rollout(RolloutStrategy):
 
     @property
     def place(self) -> RolloutPlace:
-        """What a decision goes by."""
         status = self.status
         return RolloutPlace(
             rollout=self.name,

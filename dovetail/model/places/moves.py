@@ -66,8 +66,6 @@ class WhyNotMoved(StrEnum):
 
 
 class MoveStep(StrEnum):
-    """What to do about one pod."""
-
     EVICT = "evict"  # as Kubernetes does it
     HOLD = "hold"  # nothing, as under a PDB that never allows
     BEGIN = "begin"  # change the template

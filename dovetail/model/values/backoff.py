@@ -19,5 +19,4 @@ class Backoff:
         return min(self.first * self.growth ** min(max(failures - 1, 0), _ENOUGH), self.longest)
 
     def after(self, pause: float) -> float:
-        """The pause that follows this one."""
         return min(pause * self.growth, self.longest)

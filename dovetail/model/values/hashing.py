@@ -64,7 +64,6 @@ class Struct:
 
     @property
     def is_zero(self) -> bool:
-        """Whether every field is a zero value."""
         return all(value is None for _, value in self.fields)
 
 

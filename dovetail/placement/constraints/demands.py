@@ -75,7 +75,6 @@ class ShapeFacts:
 
     @property
     def preferences(self) -> bool:
-        """Whether preferences count at all."""
         return self._ground.preferences
 
     @property
@@ -278,7 +277,6 @@ class Demands:
         return found
 
     def demand(self, facts: ShapeFacts, wanted: tuple[int, ...], spares_settling: bool) -> Demand:
-        """The demand for these amounts by pods of this shape."""
         key = (id(facts), wanted, spares_settling)  # a demand keeps its facts, so that no others get their identity
         found = self._demands.get(key)
         if found is None:

@@ -25,8 +25,6 @@ def starting_reservations(templates: Iterable[Template]) -> dict[str, int]:
 
 
 class Reservations:
-    """What is left of each reservation in one pass."""
-
     def __init__(self, counts: dict[str, int], strict: bool, enabled: bool) -> None:
         self._left = dict(counts)
         self._strict = strict

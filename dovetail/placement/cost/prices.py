@@ -77,8 +77,6 @@ class _Offerings:
 
 
 class DraftPrices:
-    """Prices drafts of passes over one index."""
-
     def __init__(self, node_costs: Mapping[int, float], spot_chance: float) -> None:
         self._node_costs = node_costs
         self._spot_chance = spot_chance

@@ -45,7 +45,6 @@ class NeedsPool:
         self.nothing = self.intern({})
 
     def intern(self, requirements: dict[str, Requirement]) -> Needs:
-        """The one object for this set."""
         key = frozenset(requirements.values())
         needs = self._known.get(key)
         if needs is None:
@@ -142,7 +141,6 @@ class States:
         self._known: dict[frozenset[Requirement], State] = {}
 
     def intern(self, requirements: dict[str, Requirement]) -> State:
-        """The one state for this set."""
         key = frozenset(requirements.values())
         state = self._known.get(key)
         if state is None:

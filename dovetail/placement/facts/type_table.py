@@ -147,7 +147,6 @@ class Compilers:
 
     @classmethod
     def current(cls) -> TypeCompiler:
-        """The compiler for one snapshot."""
         if len(cls._current) > _MOST_KEPT:
             cls._current = TypeCompiler()
         return cls._current

@@ -33,6 +33,5 @@ class NodeDraft:
         self.room = self.template.fit.room[self.witness]
 
     def settled_rows(self) -> int:
-        """The rows that hold all its pods."""
         self.settle(self.template.fit.holding(self.used, self.rows))
         return self.rows

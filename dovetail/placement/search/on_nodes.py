@@ -101,7 +101,6 @@ class NodePlacer:
         return None
 
     def left(self, bit: int) -> tuple[int, ...]:
-        """The amounts that are left on the node now."""
         return self._left.get(bit) or self.table.remaining[bit]
 
     def _accepts(self, demand: Demand, pod: Pod, bit: int) -> bool:

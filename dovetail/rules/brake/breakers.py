@@ -94,7 +94,6 @@ _MEMORY: Final = Memory(names.BREAKER, Breaker)
 
 
 def probe_of(owner: str, now: float) -> Happened:
-    """A try by the workflow."""
     return Happened(now, mark(_disruption(owner)))
 
 

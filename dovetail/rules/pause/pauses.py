@@ -126,7 +126,6 @@ def pauses(snapshot: "Snapshot") -> tuple[Pause, ...]:
 
 
 def pauses_of_all(system: Namespace | None, freezes: Mapping[str, "Freeze"], now: float) -> tuple[Pause, ...]:
-    """The pauses that hold for every pool."""
     found = (pause_of_all(system, now), *(pause_of_freeze(freezes[name], now) for name in sorted(freezes)))
     return tuple(pause for pause in found if pause is not None)
 
@@ -139,7 +138,6 @@ def holding(found: Iterable[Pause | None], activity: Activity) -> Pause | None:
 
 
 def pause_on(snapshot: "Snapshot", pool: str, activity: Activity) -> Pause | None:
-    """What holds that for the pool now."""
     general = pauses_of_all(snapshot.namespaces.get(names.SYSTEM_NAMESPACE), snapshot.freezes, snapshot.now)
     found = snapshot.pools.get(pool)
     own = pause_of_pool(found, snapshot.now) if found is not None else None

@@ -49,7 +49,6 @@ class PoolOverlays:
         return {} if found is None else found.capacities
 
     def change_capacities(self) -> bool:
-        """Whether any overlay changes a capacity at all."""
         return any(each.capacity and _counts(each) for each in self.overlays())
 
     def _applied(self, types: tuple[OfferedType, ...], pool_name: str) -> _Applied | None:

@@ -20,8 +20,6 @@ from dovetail.model.scheduling.requirements import RequirementSet, from_expressi
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SizedType:
-    """One instance type under one class."""
-
     facts: TypeFacts
     sizes: Sizes
     expressions: tuple[Expression, ...]

@@ -30,8 +30,6 @@ class FleetOverride(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LaunchGroup:
-    """The offerings that one launch template serves."""
-
     template: str
     terms: LaunchTerms
     overrides: tuple[FleetOverride, ...]

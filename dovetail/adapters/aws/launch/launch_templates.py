@@ -25,8 +25,6 @@ class _Known(NamedTuple):
 
 
 class LaunchTemplates:
-    """Launch templates by name."""
-
     def __init__(self, calls: Calls, clock: Callable[[], float]) -> None:
         self._calls, self._clock = calls, clock
         self._known: dict[str, _Known] = {}

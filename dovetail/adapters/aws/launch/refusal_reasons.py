@@ -67,7 +67,6 @@ _REASONS: Final[tuple[tuple[str, tuple[_Sign, ...]], ...]] = (
 
 
 def reason_for(refusals: Iterable[Refusal]) -> str:
-    """The first reason that one of the refusals gives."""
     given = list(refusals)
     return next(
         (reason for reason, signs in _REASONS if any(sign.shows_in(each) for sign in signs for each in given)),

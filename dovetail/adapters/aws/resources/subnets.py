@@ -21,8 +21,6 @@ _ROOM_SECONDS: Final = 300.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Subnet:
-    """One subnet as last described."""
-
     id: str
     zone: str
     zone_id: str

@@ -32,7 +32,6 @@ class Collection(Generic[Object]):
     latest: LatestAnswers[Object] = field(default_factory=LatestAnswers)
 
     async def read(self, name: str) -> Object | None:
-        """The object as the API server has it now."""
         raw = await self.read_raw(name)
         return None if raw is None else self.latest.remember(self.parsed(raw))
 

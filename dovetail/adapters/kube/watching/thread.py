@@ -17,8 +17,6 @@ _STOP_SECONDS: Final = 5.0
 
 
 class WatchThread:
-    """One thread for one watch."""
-
     def __init__(self, watch: Watch) -> None:
         self._watch = watch
         self._loop = asyncio.new_event_loop()

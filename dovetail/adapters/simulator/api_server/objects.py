@@ -62,7 +62,6 @@ def remove(connection: sqlite3.Connection, body: Json) -> Json:
 
 
 def newest_revision(connection: sqlite3.Connection) -> int:
-    """The revision of the last write."""
     row = connection.execute("SELECT MAX(revision) AS newest FROM changes").fetchone()
     return row["newest"] or 0
 

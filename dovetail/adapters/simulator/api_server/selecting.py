@@ -37,7 +37,6 @@ def _compares(value: str | None, operator: str, wanted: list[str]) -> bool:
 
 
 def all_satisfied(labels: Mapping[str, str], expressions: Iterable[ReadOnlyJson]) -> bool:
-    """Whether labels satisfy every expression of a list."""
     return all(satisfies(labels, e.get("key", ""), e.get("operator", ""), e.get("values") or ()) for e in expressions)
 
 

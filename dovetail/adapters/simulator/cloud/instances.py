@@ -138,7 +138,6 @@ def set_joined(connection: sqlite3.Connection, row: InstanceRow, node: str, now:
 
 
 def is_sold_out(connection: sqlite3.Connection, pool: OfferingKey) -> bool:
-    """Whether a capacity pool has no capacity now."""
     row = connection.execute(
         "SELECT 1 FROM famines WHERE instance_type IN (?, '*') AND zone IN (?, '*') AND capacity_type IN (?, '*')",
         pool,

@@ -88,12 +88,10 @@ def is_true(body: Json, kind: str) -> bool:
 
 
 def is_deleting(body: Json) -> bool:
-    """Whether it was deleted and still exists."""
     return "deletionTimestamp" in body["metadata"]
 
 
 def is_over(pod: Json) -> bool:
-    """Whether a pod has ended by itself."""
     return (pod.get("status") or {}).get("phase") in ("Succeeded", "Failed")
 
 

@@ -29,8 +29,6 @@ class Member:
 
 
 class PodReader:
-    """Reads the pods of one pass."""
-
     def __init__(self, demands: Mapping[str, Demand], cells: Sequence[Cells]) -> None:
         """`demands`: of the pods that are placed, by UID."""
         self._demands = demands

@@ -45,7 +45,6 @@ class Exchange:
 
     @property
     def bins(self) -> list[Bin]:
-        """The bins as they are now."""
         return [each for each in self._bins if each is not None]
 
     def improve(self) -> None:

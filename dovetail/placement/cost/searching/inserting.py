@@ -33,7 +33,6 @@ class Shelf:
 
     @property
     def bins(self) -> list[Bin]:
-        """The bins as they are now."""
         return [self._bin(at) if at in self._more else each for at, each in enumerate(self._bins)]
 
     def _bin(self, at: int) -> Bin:

@@ -192,7 +192,6 @@ class _Text(NamedTuple):
         return cls(found=found, fixed=tuple(fixed), ages=tuple(ages))
 
     def says(self, found: ObjectConditions) -> bool:
-        """Whether the text is still right for the object."""
         mine = self.found
         same = mine.conditions is found.conditions or mine.conditions == found.conditions
         return (
