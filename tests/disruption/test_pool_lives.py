@@ -30,7 +30,7 @@ def lives(seeds: range, least: int = 8, most: int = 12) -> set[str]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("block", [*range(2), *[pytest.param(each, marks=pytest.mark.soak) for each in range(2, 5)]])
+@pytest.mark.parametrize("block", range(5))
 def test_fifty_lives_hold_what_they_must(block: int) -> None:
     assert {"Replacing", "Soaking", "Complete"} <= lives(range(10 * block, 10 * (block + 1)))
 
