@@ -46,6 +46,8 @@ NO_POOLS: Final = "no ready NodePool"
 
 
 class PlacementSimulator:
+    """Questions over one snapshot."""
+
     def __init__(self, fleet: Fleet, prices: PriceBook, should_stop: Callable[[], bool]) -> None:
         self._fleet = fleet
         self._prices = prices

@@ -154,6 +154,8 @@ def _survivors(table: TypeTable, state: State, settings: PlacementSettings) -> t
 
 
 class TemplateCompiler:
+    """Compiles the pools of one snapshot."""
+
     def __init__(
         self, daemons: Sequence[Daemon], dimensions: Dimensions, settings: PlacementSettings, now: float
     ) -> None:
