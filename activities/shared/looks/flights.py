@@ -27,13 +27,7 @@ class Flights(Protocol):
 
 
 class NoFlights:
-    def decided(
-        self,
-        kind: DecisionKind,
-        snapshot: Snapshot,
-        plan: Choice | ProvisioningPlan,
-        first: frozenset[str] = frozenset(),
-    ) -> None:
+    def decided(self, *_: object, **__: object) -> None:
         """Keep nothing."""
 
 
