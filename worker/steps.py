@@ -335,7 +335,7 @@ class Wiring:
         w = self.world
         again: dict[str, Again] = {"unhealthy": self.repairs}
         if self.settings.gates["StaticCapacity"]:
-            again["static_scale_down"] = ReplicaFinder(self.now)
+            again["static_scale_down"] = self.replicas
         return OrderPorts(claims=w.claims, cloud=w.cloud, fleet=self._fleet, again=again)
 
     def _fleet(self) -> Snapshot:
@@ -349,6 +349,11 @@ class Wiring:
         legacy = settings.gates["NodeRepair"] and not settings.repairs_by_disruption
         return RepairFinder(w.catalogues, w.notices, self.now, repairs=legacy)
 
+    @cached_property
+    def replicas(self) -> ReplicaFinder:
+        """Finds what static pools lack and what they have too much of."""
+        return ReplicaFinder(self.now, self.world.catalogues, well_known_labels(self.settings))
+
     def _finders(self) -> list[Finder]:
         """The finders of orders, beside those for owners, marks and expiry."""
         w, now, gates = self.world, self.now, self.settings.gates
@@ -358,7 +363,7 @@ class Wiring:
             self.repairs,
         ]
         if gates["StaticCapacity"]:
-            finders.append(ReplicaFinder(now))
+            finders.append(self.replicas)
         return finders
 
     def _upkeep_tasks(self) -> list[UpkeepTask]:

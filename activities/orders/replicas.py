@@ -10,6 +10,7 @@ from dataclasses import replace
 
 from dovetail.activities.orders.finders import MINUTE
 from dovetail.activities.shared.looks.look import Look
+from dovetail.activities.shared.looks.snapshots import listed
 from dovetail.disruption.methods.static_drift import node_from_template
 from dovetail.disruption.nodes.costs import legacy_cost
 from dovetail.lifecycle.numbering import static_plan
@@ -22,17 +23,21 @@ from dovetail.model.nodes import NodeClaim
 from dovetail.model.pods import Pod
 from dovetail.model.pools import NodePool
 from dovetail.model.snapshot import Snapshot
+from dovetail.ports.cloud import Catalogues
 
 
 class ReplicaFinder:
     """The finder for pools with a fixed number of nodes."""
 
-    def __init__(self, now: Callable[[], float]) -> None:
-        self.now = now
+    def __init__(self, now: Callable[[], float], catalogues: Catalogues, well_known: frozenset[str]) -> None:
+        self.now, self.catalogues, self.well_known = now, catalogues, well_known
 
     async def look(self, snapshot: Snapshot) -> Look[Order]:
         """Claims to create, claims to delete."""
-        filled: list[Order] = [order for one in shortfalls(snapshot) for order in _fill(snapshot, one)]
+        lacking = [snapshot.pools[each.pool] for each in shortfalls(snapshot, self.well_known)]
+        with_types = replace(snapshot, catalogues={pool.name: await listed(self.catalogues, pool) for pool in lacking})
+        found = shortfalls(with_types, self.well_known) if lacking else ()
+        filled: list[Order] = [order for one in found for order in _fill(snapshot, one)]
         return Look(due=[*filled, *surplus(snapshot, _costs(snapshot))], again=self.now() + MINUTE)
 
     async def finds_again(self, snapshot: Snapshot, claim: NodeClaim) -> bool:

@@ -93,7 +93,7 @@ _KARPENTER: Final = (
         "voluntary_disruption_terminate_first_decisions_total",
         "counter",
         "nodepool reason terminate_first_reason",
-        "different: `static-at-limit` alone",
+        _SAME,
     ),
     ("consolidation_score", "histogram", "decision nodepool policy", _SAME),
     ("scheduler_scheduling_duration_seconds", "histogram", "controller", _SAME),

@@ -16,8 +16,9 @@ from dovetail.model import names
 from dovetail.model.nodes import NodeClaim
 from dovetail.model.objects.pod_rules import is_daemon, is_protected
 from dovetail.model.own.pauses import Activity
+from dovetail.model.places.reservations import reserved_room
 from dovetail.model.pods import Pod
-from dovetail.model.pools import NodePool
+from dovetail.model.pools import Catalogue, NodePool
 from dovetail.model.snapshot import Snapshot
 from dovetail.rules.beginnings import hold_of, said_in
 from dovetail.rules.pause.pauses import pause_on
@@ -28,10 +29,12 @@ MOST_LACKING: Final = 1000  # of a pool in one look: the definition admits 2**63
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shortfall:
-    """The claims to create straight from the pool's template, by number."""
+    """The claims to create straight from the pool's template, by number. `waiting`: how many come later, as nothing is
+    launched into a capacity reservation that is full (NPL-45)."""
 
     pool: str
     numbers: tuple[int, ...]
+    waiting: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,8 +43,9 @@ class _Count:
     marked: int
 
 
-def shortfalls(snapshot: Snapshot) -> tuple[Shortfall, ...]:
-    """NPL-40 to NPL-43: pools that are ready and have fewer nodes than replicas, within their limit of nodes."""
+def shortfalls(snapshot: Snapshot, well_known: frozenset[str] = names.WELL_KNOWN_LABELS) -> tuple[Shortfall, ...]:
+    """NPL-40 to NPL-43: pools that are ready and have fewer nodes than replicas, within their limit of nodes. Where the
+    instance types of a pool are not known, its launches find out."""
     found = []
     for pool in _static(snapshot):
         counted = _count(snapshot, pool)
@@ -54,9 +58,12 @@ def shortfalls(snapshot: Snapshot) -> tuple[Shortfall, ...]:
         # many.
         wanted = (pool.replicas or 0) - running - counted.marked
         numbers = numbering_of(pool, snapshot.claims.values())
-        lacking = numbers.lowest(min(numbers.room(wanted), MOST_LACKING))
-        if lacking:
-            found.append(Shortfall(pool=pool.name, numbers=lacking))
+        missing = min(numbers.room(wanted), MOST_LACKING)
+        types = snapshot.catalogues.get(pool.name, Catalogue()).types
+        reserved = reserved_room(pool, types, snapshot.claims.values(), well_known)
+        lacking = numbers.lowest(missing if reserved is None else min(missing, reserved.left))
+        if missing:
+            found.append(Shortfall(pool=pool.name, numbers=lacking, waiting=missing - len(lacking)))
     return tuple(found)
 
 

@@ -100,6 +100,7 @@ class Offering:
     price: float
     available: bool = True
     reservation_capacity: int = 0
+    full: bool = False  # all instances of its reservation are in use, and nothing else keeps one from being launched
     capacity_override: Resources | None = None
     overhead_override: Resources | None = None
     price_overlay: bool = False

@@ -133,6 +133,7 @@ class SimulationOptions:
     spared: frozenset[str] = frozenset()  # names of claims whose nodes are a step's last choice: they leave soon
     housed: frozenset[str] = frozenset()  # UIDs of pods that have been promised room: they ask for none
     should_stop: Callable[[], bool] | None = None
+    strict_reservations: bool = False  # PLC-184: reserved capacity is waited for, as provisioning does
     cheaper: bool = False  # new nodes of pools under the policy cost are chosen by it
 
 
@@ -205,7 +206,7 @@ def _simulation(
     chosen = PassOptions(
         without=without,
         closed=options.closed,
-        strict_reservations=False,
+        strict_reservations=options.strict_reservations,
         spare_settling_nodes=options.spare_settling_nodes,
         should_stop=options.should_stop,
         packing=packing,

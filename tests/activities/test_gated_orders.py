@@ -3,7 +3,7 @@ NPL-44)."""
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Final
 
 import pytest
 from temporalio.testing import ActivityEnvironment
@@ -20,13 +20,14 @@ from dovetail.messages.subjects import ClaimRef
 from dovetail.model import names
 from dovetail.model.nodes import Condition, Node, NodeClaim, RepairPolicy
 from dovetail.model.pods import Expression, Pod
-from dovetail.model.pools import NodePool
+from dovetail.model.pools import InstanceType, NodePool
 from dovetail.model.scheduling.taints import Taint
 from dovetail.model.snapshot import Snapshot
 from dovetail.ports.failures import Failure, Unreachable
 from dovetail.ports.objects import MetadataChange, PoolStatus
 from tests.activities.test_departing import an_instance
 from tests.activities.test_ordering import FakeClasses
+from tests.disruption.test_full_reservations import ID, offered
 from tests.lifecycle.objects import DAEMON, a_joined_claim, a_joined_node, a_web_pod, is_now
 from tests.lifecycle.test_gated import static
 from worlds.fakes import (
@@ -67,9 +68,14 @@ class OnePool:
 def order_ports(world: World, *pools: NodePool, repairs: bool = True, **others: Any) -> OrderPorts:
     """With the gates of repairs and of static pools open."""
     finder = RepairFinder(Policies(), FakeNotices(world), world.now, repairs=repairs)
-    again: dict[str, Again] = {"unhealthy": finder, "static_scale_down": ReplicaFinder(world.now)}
+    again: dict[str, Again] = {"unhealthy": finder, "static_scale_down": replica_finder(world)}
     made = OrderPorts(claims=FakeClaims(world), cloud=FakeCloud(world), fleet=lambda: seen(world, *pools), again=again)
     return replace(made, **others)
+
+
+def replica_finder(world: World, *types: InstanceType, label: str = "") -> ReplicaFinder:
+    """In a cloud with these instance types, whose own label that is."""
+    return ReplicaFinder(world.now, Policies(types), names.WELL_KNOWN_LABELS | {label})
 
 
 async def carry_out(world: World, order: DeleteClaim, *pools: NodePool, **others: Any) -> str:
@@ -285,10 +291,10 @@ async def test_a_static_pool_is_filled_under_the_lowest_free_numbers() -> None:
     """NPL-43: straight from the template, no instance type is asked for."""
     world, pool = World(), static(3)
 
-    orders = (await ReplicaFinder(world.now).look(seen(world, pool))).due
+    orders = (await replica_finder(world).look(seen(world, pool))).due
     first = await create(world, pool, orders)
     del world.claims[first[1]]
-    orders = (await ReplicaFinder(world.now).look(seen(world, pool))).due
+    orders = (await replica_finder(world).look(seen(world, pool))).due
 
     assert (len(first), filled(orders)) == (3, [1])
     assert await create(world, pool, orders) == first
@@ -313,7 +319,7 @@ async def test_a_claim_of_a_static_pool_is_the_pools_template() -> None:
     pool = static(1, template=template, annotations={names.NODE_POOL_HASH: "1", "not": "copied"})
     world = World()
 
-    [name] = await create(world, pool, (await ReplicaFinder(world.now).look(seen(world, pool))).due)
+    [name] = await create(world, pool, (await replica_finder(world).look(seen(world, pool))).due)
 
     made = world.claims[name]
     assert made.labels == {"team": "blue", names.NODE_POOL: pool.name, class_label(made): "default"}
@@ -333,26 +339,59 @@ async def test_looking_at_yesterdays_cluster_creates_nothing_twice() -> None:
     world, pool = World(), static(3)
     stale = seen(world, pool)
 
-    once = await create(world, pool, (await ReplicaFinder(world.now).look(stale)).due)
-    twice = await create(world, pool, (await ReplicaFinder(world.now).look(stale)).due)
+    once = await create(world, pool, (await replica_finder(world).look(stale)).due)
+    twice = await create(world, pool, (await replica_finder(world).look(stale)).due)
 
     assert twice == once and len(once) == 3
+
+
+RESERVED: Final = (Expression(key=names.CAPACITY_TYPE, operator="In", values=("reserved",)),)
+
+
+@pytest.mark.parametrize(
+    ("left", "launching", "leaving", "expected"),
+    [(0, 0, 0, []), (0, 0, 1, []), (1, 0, 0, [0]), (3, 0, 0, [0, 1]), (1, 1, 0, []), (2, 1, 0, [1]), (1, 0, 1, [0])],
+)
+async def test_nothing_is_launched_into_a_full_reservation(
+    left: int, launching: int, leaving: int, expected: list[int]
+) -> None:
+    """NPL-45: whoever uses its instances; the place of a node that leaves is free once its instance is gone."""
+    world, pool = World(), static(2)
+    pool = replace(pool, template=replace(pool.template, requirements=RESERVED))
+    for number in range(leaving):
+        world.put(a_joined_claim(f"old{number}", deleting_since=1.0, provider_id=f"i-{number}"))
+    early = await create(world, pool, (await replica_finder(world).look(seen(world, pool))).due) if launching else []
+    for name in early[launching:]:
+        del world.claims[name]
+    finder = replica_finder(world, offered(("r", left)), label=ID)
+
+    assert filled((await finder.look(seen(world, pool))).due) == expected
+
+
+async def test_a_pool_that_may_have_other_capacity_is_filled_whatever_is_reserved() -> None:
+    """NPL-45: on demand may be short, which its launch finds out."""
+    either = Expression(key=names.CAPACITY_TYPE, operator="In", values=("reserved", "on-demand"))
+    pool = static(2)
+    pool = replace(pool, template=replace(pool.template, requirements=(either,)))
+    finder = replica_finder(World(), offered(("r", 0), on_demand=False), label=ID)
+
+    assert filled((await finder.look(seen(World(), pool))).due) == [0, 1]
 
 
 async def test_a_limit_of_nodes_caps_a_static_pool() -> None:
     """NPL-42, BEH-96."""
     world, pool = World(), static(5, limits={"nodes": 2})
 
-    assert filled((await ReplicaFinder(world.now).look(seen(world, pool))).due) == [0, 1]
+    assert filled((await replica_finder(world).look(seen(world, pool))).due) == [0, 1]
 
 
 async def test_a_static_pool_that_shrinks_gives_up_what_is_cheapest_to_move() -> None:
     """NPL-44, BEH-97."""
     world, pool = World(), static(3)
-    await create(world, pool, (await ReplicaFinder(world.now).look(seen(world, pool))).due)
+    await create(world, pool, (await replica_finder(world).look(seen(world, pool))).due)
     smaller = replace(pool, replicas=1)
 
-    orders = (await ReplicaFinder(world.now).look(seen(world, smaller))).due
+    orders = (await replica_finder(world).look(seen(world, smaller))).due
     for order in orders:
         assert isinstance(order, DeleteClaim) and order.reason == "static_scale_down"
         await carry_out(world, order, smaller)

@@ -21,7 +21,7 @@ from dovetail.model import names
 from dovetail.model.nodes import Condition, NodeClaim, NodeClassRef, RepairPolicy
 from dovetail.model.objects.unreadable import Unreadable
 from dovetail.model.objects.watched_kinds import Kinds
-from dovetail.model.pools import Catalogue, NodePool
+from dovetail.model.pools import Catalogue, InstanceType, NodePool
 from dovetail.model.snapshot import Snapshot
 from dovetail.ports.cloud import Instance, NodeClassState
 from dovetail.termination.leaving import LEAVING_TAINT
@@ -72,10 +72,13 @@ class FakeView:
 
 
 class FakeClasses:
-    """Catalogues, of which only the kinds of NodeClass are asked here."""
+    """Catalogues, of which only the kinds of NodeClass and the types are asked here."""
+
+    def __init__(self, types: tuple[InstanceType, ...] = ()) -> None:
+        self.types = types
 
     async def catalogue(self, pool: NodePool) -> Catalogue:
-        raise NotImplementedError
+        return Catalogue(types=self.types)
 
     async def node_class(self, reference: NodeClassRef) -> NodeClassState:
         raise NotImplementedError
@@ -407,7 +410,7 @@ def ordering_of(stage: Stage, cloud: FakeCloud) -> AwaitOrders:
         LostInstanceFinder(cloud, notices, stage.world.now, stage.world.now),
         LostNodeFinder(stage.world.now, stage.world.now),
         RepairFinder(classes, notices, stage.world.now, repairs=True),
-        ReplicaFinder(stage.world.now),
+        ReplicaFinder(stage.world.now, classes, names.WELL_KNOWN_LABELS),
     ]
     return AwaitOrders(
         "c", Snapshots(FakeView(stage.world, stage.pools), classes), finders, stage.world.now, stage.world.now

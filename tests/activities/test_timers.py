@@ -21,6 +21,7 @@ from dovetail.model.objects.pod_rules import awaits_eviction
 from tests.activities import test_draining
 from tests.activities.test_consistency import a_settled_world, look
 from tests.activities.test_departing import an_instance
+from tests.activities.test_ordering import FakeClasses
 from tests.lifecycle.objects import a_joined_claim, a_joined_node, a_web_pod, is_now
 from tests.lifecycle.test_gated import SILENT, a_claim_with_node, a_gated_snapshot, silent, some
 from worlds.disruption import a_claim
@@ -83,7 +84,7 @@ async def lists_of_the_cloud() -> list[float]:
 
 async def static_pools() -> list[float]:
     world = World(clock=BEGAN)
-    finder = ReplicaFinder(world.now)
+    finder = ReplicaFinder(world.now, FakeClasses(), names.WELL_KNOWN_LABELS)
     return await pauses(world, lambda: finder.look(a_gated_snapshot()), 2)
 
 

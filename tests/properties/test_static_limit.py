@@ -27,6 +27,7 @@ from dovetail.model.pools import NodePool
 from dovetail.model.snapshot import Snapshot
 from dovetail.model.values.resources import NODES
 from tests.activities.test_gated_orders import OnePool
+from tests.activities.test_ordering import FakeClasses
 from tests.lifecycle.test_numbering import numbered
 from worlds.disruption import NOW, a_pair, a_pool, a_world, condition
 from worlds.fakes import FakeClaims, FakeNotices, World, create_ties
@@ -68,7 +69,9 @@ class Scene:
 
     def fill(self) -> Iterator[None]:
         """Look; create; and once more, as a step whose answer was lost."""
-        orders = asyncio.run(ReplicaFinder(self.world.now).look(self.view())).due
+        orders = asyncio.run(
+            ReplicaFinder(self.world.now, FakeClasses(), names.WELL_KNOWN_LABELS).look(self.view())
+        ).due
         for _ in range(2):
             yield
             for order in orders:

@@ -56,8 +56,8 @@ async def with_catalogues(objects: Callable[[], Snapshot], catalogues: Catalogue
     supported = catalogues.supported_classes()
     pools = objects().pools
     ours = [p for p in pools.values() if (p.template.node_class.group, p.template.node_class.kind) in supported]
-    listed = await asyncio.gather(*[_list(catalogues, pool) for pool in ours])
-    by_pool = {pool.name: catalogue for pool, catalogue in zip(ours, listed, strict=True)}
+    found = await asyncio.gather(*[listed(catalogues, pool) for pool in ours])
+    by_pool = {pool.name: catalogue for pool, catalogue in zip(ours, found, strict=True)}
     policies = await _policies(catalogues)
     snapshot = objects()
     if snapshot.overlays:
@@ -73,7 +73,8 @@ async def _policies(catalogues: Catalogues) -> tuple[RepairPolicy, ...]:
         return ()
 
 
-async def _list(catalogues: Catalogues, pool: NodePool) -> Catalogue:
+async def listed(catalogues: Catalogues, pool: NodePool) -> Catalogue:
+    """The instance types of a pool, or why they cannot be listed."""
     try:
         return await catalogues.catalogue(pool)
     except Failure as error:

@@ -13,7 +13,7 @@ from dovetail.answers.status.pools import pools_of
 from dovetail.answers.status.rollouts import rollouts_shown
 from dovetail.lifecycle.static_pools import shortfalls
 from dovetail.model.snapshot import Snapshot
-from dovetail.settings.deciding import disruption_settings
+from dovetail.settings.deciding import disruption_settings, well_known_labels
 
 MOST_RECENT = 5
 
@@ -45,12 +45,13 @@ def status_of(look: Look) -> StatusAnswer:
 
 def _lacking(look: Look) -> Iterator[str]:
     """What NodePools with a fixed number of nodes have not got."""
-    for each in shortfalls(look.snapshot) if look.settings.gates["StaticCapacity"] else ():
+    settings = look.settings
+    for each in shortfalls(look.snapshot, well_known_labels(settings)) if settings.gates["StaticCapacity"] else ():
         wanted = look.snapshot.pools[each.pool].replicas
-        yield (
-            f"NodePool {each.pool}: {len(each.numbers)} of its {wanted} nodes are missing; what came to nothing is"
-            " tried again at last every 15 min, and at once when the NodePool or its NodeClass changes"
-        )
+        waits = "its capacity reservations have no instance left for them"
+        tried = "what came to nothing is tried again at last every 15 min, and at once when the NodePool or its"
+        missing, how = len(each.numbers) + each.waiting, waits if each.waiting else f"{tried} NodeClass changes"
+        yield f"NodePool {each.pool}: {missing} of its {wanted} nodes are missing; {how}"
 
 
 def _of_interest(snapshot: Snapshot) -> frozenset[str]:

@@ -2,8 +2,9 @@
 
 It comes before the drift of other pools. Nothing is simulated: each node is replaced by one made from the pool's
 template, within the allowance and limits.nodes. A pool that has more nodes than replicas replaces none, and the place
-of a node that was marked a moment ago stays reserved for its replacement. At the limit a node leaves before its
-replacement is made, one at a time, if the gates say so.
+of a node that was marked a moment ago stays reserved for its replacement. At the limit, or where the template asks for
+nothing but capacity reservations that are full, a node leaves before its replacement is made, one at a time, if the
+gates say so (DIS-201, DIS-202).
 """
 
 from collections.abc import Sequence
@@ -13,14 +14,17 @@ from typing import Final
 from dovetail.disruption.commands import Command, Found
 from dovetail.disruption.methods.drift import by_age, why_stays
 from dovetail.disruption.methods.rollout_order import in_order
+from dovetail.disruption.methods.waves import NO_RESERVED_CAPACITY
 from dovetail.disruption.nodes.candidates import Block, Candidate
 from dovetail.disruption.nodes.fleet import Fleet
+from dovetail.disruption.nodes.reserved import full_reservation, why_others_first
 from dovetail.disruption.plan import first_that_fit
 from dovetail.disruption.rounds import Method, Round, out_of_budget
 from dovetail.disruption.simulation.simulation import Replacement
 from dovetail.lifecycle.numbering import Numbering, numbering_of
 from dovetail.messages.plans import ProposedNode
 from dovetail.model import names
+from dovetail.model.places.reservations import ReservedRoom, reserved_room
 from dovetail.model.pools import NodePool
 from dovetail.model.reasons.disruption_reasons import DisruptionReason, WhyNot
 from dovetail.model.scheduling.requirements import export_set, from_expressions
@@ -28,6 +32,10 @@ from dovetail.model.scheduling.requirements import export_set, from_expressions
 STATIC_AT_LIMIT: Final = "static-at-limit"  # upstream's word in metrics
 AT_LIMIT: Final = Block(
     why=WhyNot.NODE_LIMIT, message="static NodePool is at its node limit and cannot stage a replacement"
+)
+FULL: Final = Block(
+    why=WhyNot.RESERVATION_FULL,
+    message="static NodePool's capacity reservations are full and cannot stage a replacement",
 )
 
 
@@ -54,17 +62,22 @@ def replace_from_template(
         by_pool.setdefault(candidate.pool.name, []).append(candidate)
     commands: list[Command] = []
     blocks: list[tuple[Candidate, Block]] = []
+    freed: set[str] = set()
     for name in sorted(by_pool):
         found, pool = by_pool[name], by_pool[name][0].pool
-        numbers = numbering_of(pool, round_.snapshot.claims.values())
+        claims_now = round_.snapshot.claims.values()
+        numbers = numbering_of(pool, claims_now)
         want = min(allowed[name].left, len(found)) if paced else len(found)
-        grant, block = _grant(round_.fleet, numbers, want)
-        if want and block is AT_LIMIT and reason in round_.settings.terminates_first:
-            missing = _missing(round_.fleet, pool, found[0])
-            if not missing:
-                commands.append(Command(reason=reason, candidates=(found[0],), terminates_first=STATIC_AT_LIMIT))
+        types = round_.fleet.types_of(name).values()
+        reserved = reserved_room(pool, types, claims_now, round_.settings.well_known)
+        grant, block = _grant(round_.fleet, numbers, want, reserved)
+        if want and block in (AT_LIMIT, FULL):
+            first = _leaves_first(round_, found, reason, None if block is AT_LIMIT else freed)
+            if isinstance(first, Command):
+                commands.append(first)
+                blocks.extend((c, FULL) for c in found if block is FULL and full_reservation(c) == "")
                 continue
-            block = Block(why=WhyNot.NODE_LIMIT, message=f"No node leaves first: {missing}", event=None)
+            block = first or block
         claims = [numbers.name(number) for number in numbers.highest(grant)] or [""] * grant
         commands.extend(_command(c, pool, claim, reason) for c, claim in zip(found[:grant], claims, strict=True))
         if allowed[name].held:
@@ -75,16 +88,43 @@ def replace_from_template(
     return Found(commands=carried, blocks=(*blocks, *too_large))
 
 
-def _grant(fleet: Fleet, numbers: Numbering, want: int) -> tuple[int, Block | None]:
+def _leaves_first(
+    round_: Round, found: Sequence[Candidate], reason: DisruptionReason, freed: set[str] | None
+) -> Command | Block | None:
+    """The command under which one of them leaves before its replacement, or what it waits for; None if nothing is to
+    leave first. `freed`: where reservations are full, those of which one leaves by this plan; only who gives an
+    instance back makes room."""
+    if reason not in round_.settings.terminates_first:
+        return None
+    first = found[0] if freed is None else next((c for c in found if full_reservation(c)), None)
+    if first is None:
+        return None
+    missing = _missing(round_.fleet, first.pool, first)
+    why, word = WhyNot.NODE_LIMIT, STATIC_AT_LIMIT
+    if freed is not None:
+        why, word, reservation = WhyNot.RESERVATION_FULL, NO_RESERVED_CAPACITY, full_reservation(first)
+        missing = missing or why_others_first(round_.fleet, first, freed)
+        freed.update([] if missing else [reservation])
+    if missing:
+        return Block(why=why, message=f"No node leaves first: {missing}", event=None)
+    return Command(reason=reason, candidates=(first,), terminates_first=word)
+
+
+def _grant(fleet: Fleet, numbers: Numbering, want: int, reserved: ReservedRoom | None) -> tuple[int, Block | None]:
     """How many of them may be replaced, and why no more."""
     pool = numbers.pool
     claims = [m for m in fleet.members if m.managed and m.claim and m.claim.labels.get(names.NODE_POOL) == pool.name]
     leaving = sum(1 for m in claims if fleet.is_leaving(m))
     if len(claims) - leaving > (pool.replicas or 0):
         return 0, Block(why=WhyNot.STATIC_SCALING, message="NodePool has more nodes than replicas", event=None)
+    if want and reserved is not None and not reserved.left:
+        return 0, FULL
     room = numbers.room(want)
     if want and not room:
         return 0, AT_LIMIT
+    if reserved is not None and reserved.left < min(room, want):
+        used_up = Block(why=WhyNot.RESERVATION_FULL, message="capacity reservations are used up", event=None)
+        return reserved.left, used_up
     if room < want:
         return room, Block(why=WhyNot.NODE_LIMIT, message="limits.nodes is reached", event=None)
     return want, Block(why=WhyNot.BUDGET, message="No allowance is left", event=None)

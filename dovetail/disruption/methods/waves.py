@@ -5,16 +5,20 @@ taken. If all were simulated at once, their pods would share new nodes, and no c
 others.
 """
 
-from collections.abc import Collection, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Final
 
 from dovetail.disruption.commands import Command, Found
 from dovetail.disruption.methods.consolidation import NO_TIME, closed_text, unplaced_text
 from dovetail.disruption.nodes.candidates import Block, Candidate
+from dovetail.disruption.nodes.reserved import full_reservation, why_others_first
 from dovetail.disruption.plan import TOO_LARGE, PlanSize, is_too_large
 from dovetail.disruption.rounds import RemainingAllowances, Round, out_of_budget
 from dovetail.disruption.simulation.simulation import Simulation
 from dovetail.model.reasons.disruption_reasons import DisruptionReason, WhyNot
+
+NO_RESERVED_CAPACITY: Final = "no-reserved-capacity"  # upstream's word in metrics
 
 
 def replace_in_waves(round_: Round, ordered: Sequence[Candidate], reason: DisruptionReason) -> Found:
@@ -54,7 +58,7 @@ def _take(
     """The commands of a wave, and the failure that ended it early, if one did."""
     run = round_.simulator.wave(wave)
     commands: list[Command] = []
-    size = PlanSize(round_)
+    size, freed = PlanSize(round_), set[str]()
     for candidate in wave:
         closed = round_.others_closed(candidate.pool.name, reason)
         simulation = run.take(candidate, closed)
@@ -63,10 +67,10 @@ def _take(
         if simulation.unplaced and round_.should_stop():
             blocks.append((candidate, NO_TIME))
             break
-        if simulation.unplaced:
-            blocks.append((candidate, _no_place(simulation, closed)))
+        command = _planned(round_, candidate, simulation, _Asked(reason, closed, freed, commands))
+        if isinstance(command, Block):
+            blocks.append((candidate, command))
             continue
-        command = _command(round_, candidate, simulation, reason)
         if size.takes(command):
             commands.append(command)
         elif is_too_large(round_, command):
@@ -94,32 +98,54 @@ def _one_by_one(round_: Round, ordered: Sequence[Candidate], reason: DisruptionR
 def replace_one(round_: Round, candidate: Candidate, reason: DisruptionReason) -> Found:
     """The command that replaces this node alone, or why there is none."""
     closed = round_.others_closed(candidate.pool.name, reason)
-    alone = (candidate,)
-    if closed:
-        simulation = round_.simulator.wave(alone).take(candidate, closed)
-    else:
-        simulation = round_.simulator.simulate(alone, consolidating=False)
+    simulation = round_.simulator.without(candidate, closed)
     if simulation.candidate_leaves or simulation.failed:
         return Found(error=simulation.failed)
-    if simulation.unplaced:
-        return Found(blocks=((candidate, _no_place(simulation, closed)),))
-    command = _command(round_, candidate, simulation, reason)
+    command = _planned(round_, candidate, simulation, _Asked(reason, closed, set(), ()))
+    if isinstance(command, Block):
+        return Found(blocks=((candidate, command),))
     if is_too_large(round_, command):
         return Found(blocks=((candidate, TOO_LARGE),))
     return Found(commands=(command,))
 
 
-def _no_place(simulation: Simulation, closed: Collection[str]) -> Block:
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """Why nodes are replaced, by no node of which NodePools, and what the plan has so far: the reservations of those
+    that leave first, and its commands."""
+
+    reason: DisruptionReason
+    closed: frozenset[str]
+    freed: set[str]
+    before: Sequence[Command]
+
+
+def _planned(round_: Round, candidate: Candidate, simulation: Simulation, asked: _Asked) -> Command | Block:
+    """The command for it, or why it stays. One whose pods have no other place than its own, in a full reservation,
+    leaves first if the gates say so (DIS-202)."""
+    if not simulation.unplaced:
+        made = tuple(round_.priced(r) for r in simulation.replacements)
+        return Command(reason=asked.reason, candidates=(candidate,), replacements=made, moved=simulation.moved)
     message = unplaced_text(simulation)
-    if closed:
-        message = f"{message.rstrip()}; {closed_text(closed)}"
-    return Block(why=WhyNot.PODS_HAVE_NO_PLACE, message=message)
-
-
-def _command(round_: Round, candidate: Candidate, simulation: Simulation, reason: DisruptionReason) -> Command:
+    if asked.closed:
+        message = f"{message.rstrip()}; {closed_text(asked.closed)}"
+    reservation = full_reservation(candidate)
+    if not reservation:
+        return Block(why=WhyNot.PODS_HAVE_NO_PLACE, message=message)
+    stays = Block(why=WhyNot.RESERVATION_FULL, message=f"{message.rstrip()}; reservation {reservation} is full")
+    if asked.reason not in round_.settings.terminates_first:
+        return stays
+    others = why_others_first(round_.fleet, candidate, asked.freed)
+    if others:
+        return replace(stays, message=f"No node leaves first: {others}", event=None)
+    awaited = asked.reason is DisruptionReason.DRIFTED
+    leaving = [each for command in asked.before for each in command.candidates]
+    found = round_.simulator.freed([*leaving, candidate], reservation, asked.closed, awaited=awaited)
+    if found.failed:
+        return replace(stays, message=found.failed, event=None)
+    if found.unplaced:
+        return replace(stays, message=f"{stays.message}, and with its own place free: {unplaced_text(found)}")
+    asked.freed.add(reservation)
     return Command(
-        reason=reason,
-        candidates=(candidate,),
-        replacements=tuple(round_.priced(r) for r in simulation.replacements),
-        moved=simulation.moved,
+        reason=asked.reason, candidates=(candidate,), moved=found.moved, terminates_first=NO_RESERVED_CAPACITY
     )

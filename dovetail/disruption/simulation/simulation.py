@@ -81,6 +81,18 @@ class Simulator(Protocol):
         no pod is placed on a node that is not up yet, where its place would not be certain."""
         ...
 
+    def without(self, candidate: Candidate, closed: frozenset[str]) -> Simulation:
+        """The cluster without this node, and without new nodes of these NodePools."""
+        ...
+
+    def freed(
+        self, candidates: Sequence[Candidate], reservation: str, closed: frozenset[str], *, awaited: bool
+    ) -> Simulation:
+        """Where the pods of the last of these nodes go, after those of the others, with its instance back in its
+        reservation; `closed`: NodePools of which no new node is made for it; `awaited`: pods that wait for that
+        instance have it first."""
+        ...
+
     def is_hopeless(self, candidates: Sequence[Candidate]) -> bool:
         """Whether resources and list prices alone rule out that they leave, or become one cheaper node."""
         ...

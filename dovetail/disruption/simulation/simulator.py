@@ -13,6 +13,7 @@ from typing import Final
 
 from dovetail.disruption.nodes.candidates import Candidate
 from dovetail.disruption.nodes.fleet import Fleet
+from dovetail.disruption.nodes.reserved import with_one_more
 from dovetail.disruption.settings import DisruptionSettings
 from dovetail.disruption.simulation.pricing import PriceBook
 from dovetail.disruption.simulation.room import is_hopeless
@@ -23,6 +24,7 @@ from dovetail.model.objects.judging import Unjudged
 from dovetail.model.objects.pod_index import NO_PODS, asking_to_stay
 from dovetail.model.objects.pod_rules import is_active, is_given_up, is_mirror, is_reschedulable, tolerates_disrupted
 from dovetail.model.places.placements import NewNode, Placement, RefusedPod
+from dovetail.model.places.reservations import RESERVATION_ID_SUFFIX
 from dovetail.model.pods import Pod
 from dovetail.model.snapshot import Snapshot
 from dovetail.notices.decisions import no_compatible_types, pod_notice
@@ -48,8 +50,13 @@ NO_POOLS: Final = "no ready NodePool"
 class PlacementSimulator:
     """Questions over one snapshot."""
 
-    def __init__(self, fleet: Fleet, prices: PriceBook, should_stop: Callable[[], bool]) -> None:
+    def __init__(
+        self, fleet: Fleet, prices: PriceBook, should_stop: Callable[[], bool], *, strict: bool = False
+    ) -> None:
+        """`strict`: reserved capacity is waited for."""
         self._fleet = fleet
+        self._strict = strict
+        self._freed: dict[str, PlacementSimulator] = {}  # by reservation, as if it had one instance more
         self._prices = prices
         self._should_stop = should_stop
         self._asked: set[str] = set()  # nodes whose leaving was imagined
@@ -69,6 +76,7 @@ class PlacementSimulator:
             closed=frozenset(claim.name for claim in claims if promises.holds(claim)),
             housed=promises.pods,
             should_stop=self._should_stop,
+            strict_reservations=self._strict,
         )
 
     @cached_property
@@ -167,6 +175,29 @@ class PlacementSimulator:
         """How many virtual pods now have room on each node (DIS-68)."""
         return {name: len(pods) for name, pods in self._virtual.items()}
 
+    def freed(
+        self, candidates: Sequence[Candidate], reservation: str, closed: frozenset[str], *, awaited: bool
+    ) -> Simulation:
+        """The last of these nodes leaves after the others, and its reservation has its instance back (DIS-202).
+        Provisioning will place its pods then: so reserved capacity is waited for."""
+        known = self._freed.get(reservation)
+        if known is None:
+            fleet = Fleet(with_one_more(self._fleet.snapshot, reservation), self._fleet.settings)
+            fleet.judging = self._fleet.judging
+            known = self._freed[reservation] = PlacementSimulator(fleet, self._prices, self._should_stop, strict=True)
+        taken = [node for node in known._baseline.new if _asks_for(node, reservation)] if awaited else []
+        if taken:
+            return Simulation(unplaced={pod.key: f"waits for reservation {reservation}" for pod in taken[0].pods})
+        wave = known.wave(candidates, without_pending=not awaited)
+        for each in candidates[:-1]:
+            wave.take(each)
+        return wave.take(candidates[-1], closed)
+
+    def without(self, candidate: Candidate, closed: frozenset[str]) -> Simulation:
+        """The cluster without this node, and without new nodes of these NodePools."""
+        alone = (candidate,)
+        return self.wave(alone).take(candidate, closed) if closed else self.simulate(alone, consolidating=False)
+
     def is_hopeless(self, candidates: Sequence[Candidate]) -> bool:
         """Whether resources and list prices alone rule these nodes out, so that a simulation can be saved."""
         self._asked.update(_names(candidates))
@@ -180,14 +211,16 @@ class PlacementSimulator:
     def _room(self) -> FreeRoom:
         return FreeRoom(self.index, self._options.closed, self._prices.best)
 
-    def wave(self, candidates: Sequence[Candidate]) -> Wave:
+    def wave(self, candidates: Sequence[Candidate], *, without_pending: bool = False) -> Wave:
         """The cluster as all of these leave, one after the other.
 
         Nodes that will be replaced too are their pods' last choice: pods placed there would soon move again.
         """
         self._asked.update(_names(candidates))
         due = frozenset(c.name for c in self._fleet.snapshot.claims.values() if _is_due(c, self._fleet))
-        return PlacementWave(self, candidates, replace(self._options, spared=due))
+        pending = {pod.uid for pod in self.index.waiting().pending} if without_pending else frozenset[str]()
+        options = replace(self._options, spared=due, housed=self._options.housed | pending)
+        return PlacementWave(self, candidates, options)
 
     @property
     def notices(self) -> tuple[Notice, ...]:
@@ -238,6 +271,12 @@ class PlacementWave:
     def _moved(self, candidate: Candidate, closed: frozenset[str]) -> Simulation:
         pods = [*self._simulator.movers(candidate), *self._simulator.virtual_on(candidate)]
         return _simulation_of(self._steps.move(pods, closed))
+
+
+def _asks_for(node: NewNode, reservation: str) -> bool:
+    return any(
+        reservation in each.values for key, each in node.requirements.items() if key.endswith(RESERVATION_ID_SUFFIX)
+    )
 
 
 def _is_judged(pod: Pod, on_leaving_node: bool) -> bool:

@@ -282,6 +282,10 @@ class WhyNot(StrEnum):
         "NodeLimit",
         "the pool's limits leave no room for its replacement",
     )
+    RESERVATION_FULL = (
+        "ReservationFull",
+        "its reservation has no instance left for its replacement; the gates TerminateFirst* let the node leave first",
+    )
     PODS_HAVE_NO_PLACE = (
         "PodsHaveNoPlace",
         "its pods fit nowhere else; `dovetail explain pod` says why for pending pods",

@@ -15,6 +15,7 @@ from typing import Final, NamedTuple
 
 from dovetail.model import names
 from dovetail.model.places.placements import NewNode
+from dovetail.model.places.reservations import RESERVATION_ID_SUFFIX
 from dovetail.model.pools import InstanceType, NodePool
 from dovetail.model.scheduling.requirements import Requirement, RequirementSet, merge, requirement
 from dovetail.model.values.drafts import draft_of
@@ -23,7 +24,7 @@ from dovetail.model.values.resources import Resources
 from dovetail.placement.constraints.reservations import Held
 from dovetail.placement.facts.claim_rules import POD_RESOURCES, SIMULATION_KEYS
 from dovetail.placement.facts.templates import Template
-from dovetail.placement.facts.type_table import RESERVATION_ID_SUFFIX, CompiledType
+from dovetail.placement.facts.type_table import CompiledType
 from dovetail.placement.min_values import shortest_prefix
 from dovetail.placement.prices import price_order
 from dovetail.placement.search.node_draft import NodeDraft

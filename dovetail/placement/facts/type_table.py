@@ -11,7 +11,7 @@ from itertools import compress
 from math import inf
 from typing import NamedTuple
 
-from dovetail.model import names
+from dovetail.model.places.reservations import reservation_of
 from dovetail.model.pods import Expression
 from dovetail.model.pools import InstanceType, Offering
 from dovetail.model.scheduling.requirements import (
@@ -27,7 +27,6 @@ from dovetail.model.values.resources import MEMORY, Resources
 from dovetail.placement.facts.dimensions import Dimensions
 from dovetail.placement.facts.masks import bits
 
-RESERVATION_ID_SUFFIX = "reservation-id"  # of the label that names an offering's reservation, on any cloud
 _MOST_KEPT = 8_192  # types, at a few kilobytes each; beyond that all are recompiled, which changes no answer
 _DIGITS = bytes.maketrans(b"01", b"\0\1")
 
@@ -154,17 +153,6 @@ class Compilers:
 
 def _items(amounts: Resources | None) -> tuple[tuple[str, int], ...] | None:
     return tuple(sorted(amounts.items())) if amounts else None
-
-
-def reservation_of(requirements: RequirementSet) -> str | None:
-    """The reservation id of an offering of capacity type reserved; None for any other."""
-    capacity_type = requirements.get(names.CAPACITY_TYPE)
-    if capacity_type is None or names.CAPACITY_RESERVED not in capacity_type.values:
-        return None
-    for key, item in requirements.items():
-        if key.endswith(RESERVATION_ID_SUFFIX) and item.values:
-            return min(item.values)
-    return ""
 
 
 def allocatable(source: InstanceType, offering: Offering | None = None) -> dict[str, int]:

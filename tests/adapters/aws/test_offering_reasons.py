@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from dovetail.adapters.aws import names as aws
+from dovetail.adapters.aws.catalogue.shortages import Shortage, class_scope
 from dovetail.answers.explain.pool_words import pools_left_out
 from dovetail.model import names
 from dovetail.model.nodes import Condition
@@ -57,6 +58,30 @@ async def test_a_reservation_with_instances_left_is_none_of_the_reasons(stage: S
 
     assert pools_left_out(Index(world, SETTINGS)) == ()
     assert place(Index(world, SETTINGS)).new
+
+
+@pytest.mark.parametrize("how", ["in use", "left", "short", "refused the class", "ending"])
+async def test_a_reservation_is_full_only_where_nothing_else_keeps_an_instance_from_being_launched(
+    stage: Stage, how: str
+) -> None:
+    """AWS-146: a node that leaves gives the others nothing back."""
+    left = {"available": 3 if how == "left" else 0}
+    ends = {"rtype": "capacity-block", "endIn": 1800.0} if how == "ending" else {}
+    await with_reservations(stage, {**OPEN, **left, **ends})
+    uid = stage.classes.objects[REFERENCE.name]["metadata"]["uid"]
+    scope = {"short": "cr-01", "refused the class": class_scope("cr-01", uid)}.get(how, "")
+    if scope:
+        shortages = stage.adapter.cloud._parts.offerings.sources.shortages
+        await shortages.remember([Shortage(capacity_type="reserved", scope=scope)])
+    world = await _world(stage, one_of(names.CAPACITY_TYPE, "reserved"))
+    found = [
+        offering
+        for each in world.catalogues["gpu"].types
+        for offering in each.offerings
+        if one_of("karpenter.k8s.aws/capacity-reservation-id", "cr-01") in offering.requirements
+    ]
+
+    assert [(each.full, each.available) for each in found] == [(how == "in use", how == "left")]
 
 
 @pytest.mark.parametrize(

@@ -258,16 +258,18 @@ def _reserved_offering(sized: SizedType, kind: OfferingKind, now: Circumstances,
     closed = _closed(kind, now)
     if each.expiring:
         closed = f"reservation {each.id} ends soon"
-    elif exhausted or each.count <= 0:
-        closed = f"reservation {each.id} has no instance left"
     elif now.shortages.holds(
         Shortage(capacity_type=core.CAPACITY_RESERVED, scope=class_scope(each.id, now.node_class))
     ):
         closed = f"reservation {each.id} has refused the last launch of this class"
+    full = suits and not (closed or exhausted) and each.count <= 0
+    if not each.expiring and (exhausted or each.count <= 0):
+        closed = f"reservation {each.id} has no instance left"
     return Offering(
         requirements=kind.expressions,
         price=(now.prices.on_demand(sized.facts.name) or 0.0) / RESERVED_SHARE,
         available=suits and not closed,
         closed=closed if suits else "",
         reservation_capacity=each.count,
+        full=full,
     )
