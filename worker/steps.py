@@ -153,7 +153,6 @@ class Wiring:
             holds=self.holds,
             repairs=self.live_repairs,
         )
-        turns = OwnerTurns(self.settings.owner_share, w.view.all_pods, now)
         known, unused = KnownClaims(w.view, w.claims), UnusedLaunches(w.view, w.pools, now)
         departing = DeparturePorts(
             known=known,
@@ -166,7 +165,7 @@ class Wiring:
         )
         return DepartureSteps(
             departing=BeginAndEndDeparture(departing, now),
-            draining=DrainNode(drain, EvictionLimits(pace=self.pace, turns=turns), now),
+            draining=DrainNode(drain, EvictionLimits(pace=self.pace, turns=self.turns), now),
         )
 
     @cached_property
@@ -181,6 +180,7 @@ class Wiring:
             repairs=self.live_repairs,
             pauses=w.view,
             holds=self.holds,
+            turns=self.turns,
         )
         return RebootNodes(ports, Evictor(w.pods, w.notices, self.pace, self.now), self.now)
 
@@ -193,6 +193,11 @@ class Wiring:
     def pace(self) -> EvictionPace:
         """How fast pods leave, over all drains of the process."""
         return EvictionPace(time.monotonic)
+
+    @cached_property
+    def turns(self) -> OwnerTurns:
+        """How many pods of one owner leave at once, over all drains and reboots of the process."""
+        return OwnerTurns(self.settings.owner_share, self.world.view.all_pods, self.now)
 
     @cached_property
     def mover(self) -> Mover | NoMoves:

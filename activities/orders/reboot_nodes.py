@@ -21,10 +21,11 @@ from dovetail.activities.shared.writes.claim_deletion import delete_because, hur
 from dovetail.activities.shared.writes.revisions import revise_claim, revise_node, revise_status
 from dovetail.activities.termination.evictor import EvictionRequest, Evictor
 from dovetail.activities.termination.holds import HoldMemory, Holds, LeavingClaim
+from dovetail.activities.termination.owner_turns import OwnerTurns
 from dovetail.disruption.nodes.resting import reboot_called_off
 from dovetail.lifecycle.conditions import ConditionSet, conditions_of_claim
 from dovetail.lifecycle.faults import recent_reboots
-from dovetail.lifecycle.initialization import blocker
+from dovetail.lifecycle.initialization import blocker, is_ready
 from dovetail.lifecycle.registration import NodeChange
 from dovetail.messages.orders import RebootNode
 from dovetail.messages.outcomes import StepOutcome
@@ -49,6 +50,7 @@ from dovetail.termination.evictions import plan_evictions
 from dovetail.termination.forced import times_of_reboot
 from dovetail.termination.hooks import words_of
 from dovetail.termination.ladder import DrainHold, began_at, drain_reason, without_hold
+from dovetail.termination.owner_share import waits_for_turn
 
 GRACE_SECONDS: Final = 600.0  # for its pods, as Karpenter's provider has it
 LEAST_SECONDS: Final = 5.0  # pods that were bound just before the taint turn up
@@ -72,6 +74,7 @@ class RebootPorts:
     repairs: LiveRepairs
     pauses: PauseLookups
     holds: Holds
+    turns: OwnerTurns
 
 
 class RebootNodes:
@@ -163,14 +166,17 @@ class RebootNodes:
         return MetadataChange(annotations=remembering(claim.annotations, reboots=moments))
 
     async def _empty(self, claim: NodeClaim, node: Node, since: float) -> bool:
-        """Ask pods to leave, forcing none; answers whether nothing is waited for any more."""
+        """Ask pods to leave, those of one owner by turns, forcing none; answers whether nothing is waited for any
+        more."""
         until = min(self.now() + STEP_SECONDS, since + max(_grace_of(claim), LEAST_SECONDS))
         request = EvictionRequest(pool=claim.labels.get(names.NODE_POOL, ""), reason="Unhealthy")
         asked: set[str] = set()
+        by_turns, deadline = is_ready(node), since + _grace_of(claim)
 
-        async def may_leave(_: Pod) -> bool:
+        async def may_leave(pod: Pod) -> bool:
             live = await self.ports.claims.read(claim.name)
-            return live is not None and not self._why_held(live)
+            waits = by_turns and waits_for_turn(pod, deadline, since, self.now())
+            return live is not None and not self._why_held(live) and not self.ports.turns.take(pod, waits=waits)
 
         while True:
             live = await self.ports.claims.read(claim.name)
@@ -183,6 +189,8 @@ class RebootNodes:
                 outcome = await self.evictor.evict(pod, request, may_leave) if pod.uid not in asked else None
                 if outcome is not None and outcome.leaving:
                     asked.add(pod.uid)
+                elif outcome is not None:
+                    self.ports.turns.give_back(pod)
             if self.now() >= until:
                 return self.now() >= since + max(_grace_of(claim), LEAST_SECONDS)
             await self.pause(1.0)

@@ -10,6 +10,7 @@ from dovetail.activities.orders.reboot_nodes import BACK_SECONDS, RebootNodes, R
 from dovetail.activities.shared.looks.live_repairs import LiveRepairs
 from dovetail.activities.termination.eviction_pace import EvictionPace
 from dovetail.activities.termination.evictor import Evictor
+from dovetail.activities.termination.owner_turns import OwnerTurns
 from dovetail.adapters.aws.catalogues import REBOOTING_POLICIES
 from dovetail.messages.orders import RebootNode
 from dovetail.messages.subjects import ClaimRef
@@ -45,7 +46,7 @@ class Policies:
 class Scene:
     """A node with a broken GPU and a pod, at 1,000 s: its fault is due."""
 
-    def __init__(self, *pods: Pod, wanted: bool = True, **of_claim: Any) -> None:
+    def __init__(self, *pods: Pod, wanted: bool = True, share: float = 0.25, **of_claim: Any) -> None:
         self.world = World()
         claim = NodeClaim(
             name="a",
@@ -71,7 +72,7 @@ class Scene:
         )
         self.world.put(replace(claim, **of_claim), node, *pods)
         self.cloud = FakeCloud(self.world)
-        self.wanted = wanted
+        self.wanted, self.share = wanted, share
         self.restarted()
 
     def restarted(self) -> None:
@@ -87,6 +88,7 @@ class Scene:
             repairs=self.repairs(),
             pauses=FakeLookups(world),
             holds=holds(world),
+            turns=OwnerTurns(self.share, world.pods.values, world.now),
         )
         evictor = Evictor(pods, self.notices, EvictionPace(world.now, world.pause), world.now)
         self.steps = RebootNodes(ports, evictor, world.now, pause=world.pause)
@@ -156,6 +158,24 @@ async def test_pods_leave_then_the_instance_is_rebooted_then_the_node_is_open_ag
     assert scene.claim.condition(names.DISRUPTION_REASON) is None
     assert (len(scene.calls), "RebootObserved" in {notice.reason for notice in scene.world.notices}) == (1, True)
     assert await scene.step() == "there is nothing that a reboot would clear"
+
+
+@pytest.mark.parametrize(("share", "ready", "expected"), [(0.25, True, 3), (0.0, True, 0), (0.25, False, 0)])
+async def test_pods_of_one_owner_leave_by_turns_unless_nothing_there_serves_anybody(
+    share: float, ready: bool, expected: int
+) -> None:
+    """As for a drain; the turns are those of all drains, and none is waited for longer than a minute."""
+    pods = [replace(a_bound_pod(name, "n"), ready=True) for name in "abcd"]
+    scene = Scene(*pods, share=share)
+    if not ready:
+        scene.world.put(replace(scene.node, conditions=(replace(WELL, status="False"), FAULT)))
+
+    await scene.step(0.0)
+    at_first = len(scene.world.pods)
+    for _ in range(8):
+        await scene.step(0.0)
+
+    assert (at_first, len(scene.world.pods), scene.said[1]) == (expected, 0, "RebootIssued")
 
 
 async def test_pods_that_may_not_leave_ride_the_reboot_after_five_minutes() -> None:

@@ -13,6 +13,7 @@ from dovetail.activities.shared.looks.live_repairs import LiveRepairs
 from dovetail.activities.termination.drain_node import DrainNode
 from dovetail.activities.termination.eviction_pace import EvictionPace
 from dovetail.activities.termination.evictor import Evictor
+from dovetail.activities.termination.owner_turns import OwnerTurns
 from dovetail.messages.outcomes import MarkOutcome, StepOutcome
 from dovetail.messages.plans import DisruptionCommand, Seen
 from dovetail.messages.requests import DeleteRequest, DeletesRequest, MarkRequest
@@ -83,6 +84,7 @@ async def mark(world: World, *, budget: str = "1", reboots: bool = False, wanted
         repairs=repairs,
         pauses=FakeLookups(world),
         holds=holds(world),
+        turns=OwnerTurns(0.25, world.pods.values, world.now),
     )
     evictor = Evictor(pods, notices, EvictionPace(world.now, world.pause), world.now)
     ports = ports_of(

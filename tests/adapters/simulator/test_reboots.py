@@ -4,6 +4,7 @@ from dovetail.activities.orders.reboot_nodes import RebootNodes, RebootPorts
 from dovetail.activities.shared.looks.live_repairs import LiveRepairs
 from dovetail.activities.termination.eviction_pace import EvictionPace
 from dovetail.activities.termination.evictor import Evictor
+from dovetail.activities.termination.owner_turns import OwnerTurns
 from dovetail.adapters.aws.catalogues import REBOOTING_POLICIES
 from dovetail.messages.orders import RebootNode
 from dovetail.messages.subjects import ClaimRef
@@ -73,6 +74,7 @@ async def test_a_node_with_a_broken_gpu_is_rebooted_and_stays(stage: Stage, adap
         repairs=LiveRepairs(Policies(), clock, True),  # type: ignore[arg-type]
         pauses=FakeLookups(World()),  # nobody pauses
         holds=holds(World()),
+        turns=OwnerTurns(0.25, tuple, clock),
     )
     evictor = Evictor(adapter.pods, said, EvictionPace(clock, pause), clock)
     steps = RebootNodes(ports, evictor, clock, pause=pause)
