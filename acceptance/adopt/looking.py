@@ -84,6 +84,10 @@ def _claims(look: Look) -> Iterator[str]:
             yield f"NodeClaim {name} has drifted"
         if names.OWNER in annotations(claim) or is_true(claim, names.DISRUPTION_REASON):
             yield f"NodeClaim {name} is marked"
+        if names.REBOOT_GRACE in annotations(claim) or is_true(claim, names.REBOOTING):
+            yield f"NodeClaim {name} is being rebooted"
+        if names.TERMINATION_DEADLINE in annotations(claim) and not is_deleting(claim):
+            yield f"NodeClaim {name} has a deadline without being deleted"
 
 
 def _nodes(look: Look) -> Iterator[str]:
@@ -94,7 +98,7 @@ def _nodes(look: Look) -> Iterator[str]:
             yield f"Node {name} is being deleted"
         if node["spec"].get("providerID") not in claimed:
             yield f"Node {name} has no NodeClaim"
-        if any(t["key"] == names.DISRUPTED_TAINT for t in node["spec"].get("taints") or []):
+        if any(t["key"] in (names.DISRUPTED_TAINT, names.REBOOTING_TAINT) for t in node["spec"].get("taints") or []):
             yield f"Node {name} is tainted as disrupted"
 
 

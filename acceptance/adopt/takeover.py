@@ -61,7 +61,7 @@ async def take_over(state: State, server: TemporalServer, folder: Path) -> Resul
     world, loaded = load(state, folder / "world.db", began)
     before = disrupted_now(look_at(world))
     try:
-        async with _worker(cluster, server, folder) as serving:
+        async with _worker(cluster, server, folder, _gates(state)) as serving:
             seen = Seen()
             with world.playing():
                 await serving()
@@ -94,6 +94,12 @@ async def _quiet(world: SimulatedWorld, state: State, begun: tuple[float, int, S
         await asyncio.sleep(LOOK_SECONDS)
 
 
+def _gates(state: State) -> str:
+    """As Karpenter has them to have made such NodePools."""
+    static = any("replicas" in pool["spec"] for pool in state.every("NodePool"))
+    return "StaticCapacity=true,TerminateFirstDrift=true" if static else ""
+
+
 def still_seconds(state: State) -> float:
     """How long quiet has to last: longer than a decision may take that no object shows yet."""
     pools = [pool["spec"] for pool in state.every("NodePool")]
@@ -120,7 +126,9 @@ def _note(look: Look, before: int, seen: Seen) -> None:
 
 
 @asynccontextmanager
-async def _worker(cluster: str, server: TemporalServer, folder: Path) -> AsyncIterator[Callable[[], Awaitable[None]]]:
+async def _worker(
+    cluster: str, server: TemporalServer, folder: Path, gates: str
+) -> AsyncIterator[Callable[[], Awaitable[None]]]:
     """A worker of the product over that world, as a process; and how to wait until it serves."""
     command = [
         sys.executable,
@@ -132,7 +140,7 @@ async def _worker(cluster: str, server: TemporalServer, folder: Path) -> AsyncIt
         "--world",
         str(folder / "world.db"),
     ]
-    environment = {**os.environ, "TEMPORAL_ADDRESS": server.address}
+    environment = {**os.environ, "TEMPORAL_ADDRESS": server.address, "FEATURE_GATES": gates}
     with (folder / "worker.log").open("ab") as log:
         process = start_process(command, environment, log)
 

@@ -183,7 +183,9 @@ def _earliest_force(state: State) -> float:
     """The first moment at which a deadline reaches back to a pod's own grace."""
     graces = [p["spec"].get("terminationGracePeriodSeconds", 30) for p in state.every("Pod")]
     deadlines = [
-        parse_time(text) for c in state.every("NodeClaim") if (text := annotations(c).get(names.TERMINATION_DEADLINE))
+        parse_time(text)
+        for c in state.every("NodeClaim")
+        if is_deleting(c) and (text := annotations(c).get(names.TERMINATION_DEADLINE))
     ]
     pools = [p["spec"]["template"]["spec"] for p in state.every("NodePool")]
     periods = [parse_nanoseconds(s["terminationGracePeriod"]) / 1e9 for s in pools if "terminationGracePeriod" in s]

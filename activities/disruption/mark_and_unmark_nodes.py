@@ -356,6 +356,7 @@ class MarkAndUnmarkNodes:
         if not _is_marked(request.owner, claim):
             return None
         annotations: dict[str, str | None] = {names.OWNER: None} if request.owner else {}  # a predecessor's has none
+        annotations.update(_without_deadline(claim))
         annotations.update(without_hold(claim, **({"called_off": None} if request.rest else {})))
         if request.rest:
             annotations[names.REST] = rest_text(
@@ -388,7 +389,15 @@ def _is_marked(owner: str, claim: NodeClaim) -> bool:
 
 def _with_owner(owner: str, claim: NodeClaim) -> MetadataChange | None:
     """The change that writes that owner, if the claim has none."""
-    return None if claim.annotations.get(names.OWNER) else MetadataChange(annotations={names.OWNER: owner})
+    if claim.annotations.get(names.OWNER):
+        return None
+    return MetadataChange(annotations={names.OWNER: owner, **_without_deadline(claim)})
+
+
+def _without_deadline(claim: NodeClaim) -> dict[str, str | None]:
+    """The change that takes off what a Karpenter wrote before a delete that never came."""
+    written = names.TERMINATION_DEADLINE in claim.annotations and claim.deleting_since is None
+    return {names.TERMINATION_DEADLINE: None} if written else {}
 
 
 def _without_reason(owner: str, claim: NodeClaim) -> ClaimStatus | None:

@@ -45,7 +45,7 @@ class Met(NamedTuple):
         ending = OF_REASONS.get(self.warning.reason)
         if is_interrupted(self.claim) or not (self.warning.forceful or ending in INTERRUPTIONS):
             return False
-        disrupted = self.claim.is_true(DISRUPTION_REASON)
+        disrupted = self.claim.is_true(DISRUPTION_REASON) and not self.claim.is_rebooting
         return disrupted or (self.claim.deleting_since is not None and is_plausible(self, now))
 
 

@@ -98,12 +98,14 @@ class RebootNodes:
             return StepOutcome(message="already gone, or being deleted")
         if not claim.is_rebooting:
             return StepOutcome(message="its instance is not being rebooted")
-        node = await self._node(claim)
-        return await self._go_on(claim, node)
+        noted = claim if names.REBOOT_GRACE in claim.annotations else await self._note(claim, None, _moment(claim))
+        if noted is None:
+            return StepOutcome(message="already gone")
+        return await self._go_on(noted, await self._node(noted))
 
     async def begin(self, claim: NodeClaim) -> str:
         """Begin it; answers why not. The condition comes first: if nothing comes after it, it is begun again."""
-        if claim.is_rebooting:
+        if names.REBOOT_GRACE in claim.annotations:
             return ""
         node = await self._node(claim)
         fault = await self.ports.repairs.fault(node, claim) if node is not None else None
@@ -111,16 +113,20 @@ class RebootNodes:
             return "there is nothing that a reboot would clear"
         why, now = fault.condition, self.now()
         said = await self._say(claim, "True", REQUESTED, f"rebooting for {why.type}/{why.reason}")
-        bound = fault.bound(claim)
-        begun = (*recent_reboots(claim, now), now)
+        noted = await self._note(said, fault.bound(claim), now) if said is not None else None
+        return "" if noted is not None else "the NodeClaim is gone"
+
+    async def _note(self, claim: NodeClaim, bound: float | None, moment: float) -> NodeClaim | None:
+        """Write down how long its pods have, and that it began then: as long as the former stands there it goes on. A
+        Karpenter has left a reboot without it where nothing bounds that, and a crash one of ours."""
+        begun = (*recent_reboots(claim, moment), moment)
         grace = f"{int(GRACE_SECONDS if bound is None else min(bound, GRACE_SECONDS))}s"
 
         def change_of(found: NodeClaim) -> MetadataChange:
             notes = remembering(found.annotations, reboots=begun)
             return MetadataChange(annotations={names.REBOOT_GRACE: grace, **notes})
 
-        noted = await revise_claim(self.ports.claims, said, change_of) if said is not None else None
-        return "" if noted is not None else "the NodeClaim is gone"
+        return await revise_claim(self.ports.claims, claim, change_of)
 
     async def _node(self, claim: NodeClaim) -> Node | None:
         """The only node of its own."""
@@ -345,6 +351,11 @@ class RebootNodes:
             return ClaimStatus(conditions=conditions.clear(names.DISRUPTION_REASON).conditions)
 
         return await revise_status(self.ports.claims, claim, change_of)
+
+
+def _moment(claim: NodeClaim) -> float:
+    condition = claim.condition(names.REBOOTING)
+    return condition.changed if condition is not None else 0.0
 
 
 def _has_happened(claim: NodeClaim, node: Node | None) -> bool:

@@ -199,7 +199,9 @@ class Holds:
                 return drain_asks(held.nodes, held.claim, words)
             case Level.FORCE:
                 forced = forced_of(held.claim)
-                return drain_forced(held.nodes, words, forced.words if forced is not None else "")
+                return drain_forced(
+                    held.nodes, words, forced.words(rebooting=held.claim.is_rebooting) if forced is not None else ""
+                )
 
     async def _deny(self, held: LeavingClaim) -> None:
         """Publish that a hook denies too late, once the claim is deleted. Before that, upkeep calls the disruption off,
@@ -233,7 +235,9 @@ class Holds:
         match decision.do:
             case "wait" if (forced := forced_of(claim)) is not None and _goes_on(forced, clock, self.now()):
                 return {}, not_decided(
-                    claim, decision.words, f"its drain is forced, which is not taken back: {forced.words}"
+                    claim,
+                    decision.words,
+                    f"its drain is forced, which is not taken back: {forced.words(rebooting=claim.is_rebooting)}",
                 )
             case "wait":
                 until = self.now() + decision.seconds
@@ -272,9 +276,9 @@ class Holds:
         deadline, meant = forced_deadline(pods, self.now()), through & (holds | decision.through)
         hooks_named = Blocker.HOOK_WAITS in decision.through
         forced = forced_for(held.hold, deadline, meant, hooks_named=hooks_named)
-        clocks = clocks_of(claim, held.began)
+        clocks, words = clocks_of(claim, held.began), forced.words(rebooting=claim.is_rebooting)
         clocks = with_level(clocks, clock.blocker, Level.FORCE) if clock is not None else clocks
-        return _written(claim, with_forced(claim, forced), clocks), decided(claim, decision.words, forced.words)
+        return _written(claim, with_forced(claim, forced), clocks), decided(claim, decision.words, words)
 
 
 def _settled(clocks: Clocks, held: LeavingClaim, rules: Sequence[DrainRules], seen: Sightings, now: float) -> Clocks:

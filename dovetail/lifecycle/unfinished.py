@@ -122,7 +122,8 @@ def _is_managed(snapshot: Snapshot, node: Node) -> bool:
 
 
 def marks(snapshot: Snapshot) -> tuple[TakeOffMark, ...]:
-    """All marks: ours with the owner that they name; those of a predecessor, which name none (DIS-12)."""
+    """All marks: ours with the owner that they name; those of a predecessor, which name none (DIS-12). Of its marks is
+    also a deadline that it wrote before a delete that never came: it would force the pods of whatever comes next."""
     found = []
     for claim in snapshot.claims.values():
         if claim.deleting_since is not None or not is_ours(snapshot, claim):
@@ -130,7 +131,7 @@ def marks(snapshot: Snapshot) -> tuple[TakeOffMark, ...]:
         owner = claim.annotations.get(names.OWNER, "")
         tainted = any(t.key == names.DISRUPTED_TAINT for n in snapshot.pairing.nodes_of(claim) for t in n.taints)
         reasoned = claim.condition(names.DISRUPTION_REASON) is not None and not claim.is_rebooting
-        if owner or tainted or reasoned:
+        if owner or tainted or reasoned or names.TERMINATION_DEADLINE in claim.annotations:
             found.append(TakeOffMark(claim=reference(claim), owner=owner))
     return tuple(found)
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from dovetail.model.names import PLAN, PRE_BOOT_ID, REBOOT_GRACE
+from dovetail.model.names import PLAN, PRE_BOOT_ID, REBOOT_GRACE, REBOOTING
 from dovetail.model.pods import Expression, Owner
 from dovetail.model.scheduling.taints import Taint
 from dovetail.model.values.resources import Resources
@@ -114,8 +114,9 @@ class NodeClaim:
 
     @property
     def is_rebooting(self) -> bool:
-        """Whether its instance is being rebooted: meanwhile the node's own conditions do not count."""
-        return REBOOT_GRACE in self.annotations
+        """Whether its instance is being rebooted: meanwhile the node's own conditions do not count. Karpenter writes no
+        time for its pods where nothing bounds that."""
+        return REBOOT_GRACE in self.annotations or self.is_true(REBOOTING)
 
     @property
     def is_reboot_ordered(self) -> bool:

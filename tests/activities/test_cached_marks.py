@@ -118,3 +118,13 @@ async def test_another_node_that_has_taken_the_name_is_not_tainted() -> None:
     world.put(replace(world.nodes["node-1"], uid="another", provider_id="aws:///zone/i-2"))
 
     assert (await mark(world, cache)).marked == () and not is_marked(world)
+
+
+async def test_a_mark_takes_off_the_deadline_of_a_delete_that_never_came() -> None:
+    """DIS-12: a Karpenter wrote it, and the pods would be forced as soon as the node leaves for whatever reason."""
+    world = a_world(annotations={names.TERMINATION_DEADLINE: "2026-01-01T00:00:00Z"})
+
+    outcome = await mark(world, Late(world))
+
+    assert outcome.marked == ("pool-1",)
+    assert names.TERMINATION_DEADLINE not in world.claims["pool-1"].annotations

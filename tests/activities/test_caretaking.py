@@ -32,7 +32,7 @@ async def test_a_predecessors_mark_comes_off_although_it_names_no_owner() -> Non
     reason = Condition(type=names.DISRUPTION_REASON, status="True", reason="Drifted", changed=900.0)
     marked = a_joined_claim()
     world.put(
-        a_joined_claim(conditions=(*marked.conditions, reason)),
+        a_joined_claim(conditions=(*marked.conditions, reason), annotations={names.TERMINATION_DEADLINE: "2026"}),
         a_joined_node(taints=(Taint(key=names.DISRUPTED_TAINT, effect="NoSchedule"),)),
     )
     claims, nodes = FakeClaims(world), FakeNodes(world)
@@ -46,6 +46,7 @@ async def test_a_predecessors_mark_comes_off_although_it_names_no_owner() -> Non
 
     assert world.nodes["node-1"].taints == ()
     assert world.claims["pool-1"].condition(names.DISRUPTION_REASON) is None
+    assert names.TERMINATION_DEADLINE not in world.claims["pool-1"].annotations
 
 
 class RunningWorkflows:

@@ -22,6 +22,7 @@ from dovetail.model.own.drain_rules import Blocker, DrainRules, HookRules
 from dovetail.model.own.held_drains import NOT_HELD
 from dovetail.model.own.policies import Policy
 from dovetail.model.pods import Pod
+from dovetail.model.scheduling.taints import Taint
 from dovetail.ports.failures import Forbidden, NotAsked, Retryable
 from tests.placement.builders import a_bound_pod, a_general_pool
 from worlds.fakes.cloud import FakeCloud
@@ -463,6 +464,27 @@ PAUSED: Final = Namespace(
 HOOK: Final = f"{names.PRE_DRAIN_HOOK}mesh"
 
 
+@pytest.mark.parametrize("issued", [False, True])
+async def test_a_reboot_that_says_nothing_of_the_time_for_its_pods_is_gone_on_with(issued: bool) -> None:
+    """As Karpenter leaves it for a policy and a NodeClaim without a bound, and a crash between our own two writes. Once
+    its condition has said that it is over, its taint comes off still."""
+    reason = "RebootIssued" if issued else "RebootRequested"
+    conditions = (
+        Condition(type=names.INITIALIZED_CONDITION, status="Unknown" if issued else "True"),
+        Condition(type=names.REBOOTING, status="True", reason=reason, changed=990.0),
+    )
+    before = {names.PRE_BOOT_ID: "boot-0"} if issued else {}
+    scene = Scene(a_bound_pod("p", "n"), conditions=conditions, annotations=before, wanted=issued)
+    scene.world.put(replace(scene.node, taints=(Taint(key=names.REBOOTING_TAINT, effect="NoSchedule"),)))
+
+    message = (await scene.steps.reboot_node(ORDER)).message
+
+    assert message == ("rebooted" if issued else "called off")
+    assert (scene.node.taints, scene.left, scene.calls) == ((), {}, [])
+    assert scene.said[0] == "False" and len(scene.world.pods) == 1
+    assert memory_of(scene.claim.annotations).reboots == ((990.0,) if issued else ())
+
+
 @pytest.mark.parametrize("what", ["a pause", "a hook"])
 async def test_what_holds_a_drain_holds_a_reboot_and_costs_its_pods_no_second(what: str) -> None:
     """TRM-47: no pod is asked, nor the cloud; afterwards both have all of their time."""
@@ -519,6 +541,9 @@ async def test_a_person_is_asked_about_a_hook_that_holds_a_reboot_as_one_that_ho
         claim = scene.claim
         scene.world.put(replace(claim, annotations={**claim.annotations, names.DECISION: "force"}))
     await scene.until("the cloud reboots it")
+    decided = [notice.message for notice in scene.world.notices if notice.reason == "DrainDecided"]
+    assert len(decided) == (own is None)
+    assert all("holds its reboot" in message and "pods will be deleted" not in message for message in decided)
     assert 7100.0 <= scene.world.clock - began < 7400.0
     assert memory_of(scene.claim.annotations).held == NOT_HELD
     scene.booted()

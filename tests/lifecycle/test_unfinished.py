@@ -227,6 +227,7 @@ def test_a_deleted_claim_keeps_its_mark() -> None:
     [
         (a_joined_claim(), a_managed_node(taints=(LEAVING_TAINT,))),
         (a_joined_claim(conditions=(*a_joined_claim().conditions, is_now(names.DISRUPTION_REASON))), a_managed_node()),
+        (a_joined_claim(annotations={names.TERMINATION_DEADLINE: "2026-01-01T00:00:00Z"}), a_managed_node()),
     ],
 )
 def test_a_mark_that_karpenter_left_behind_is_found(objects: tuple[NodeClaim | Node, ...]) -> None:

@@ -37,7 +37,7 @@ def held_text(snapshot: Snapshot, claim: NodeClaim, pods: Iterable[Pod]) -> str:
     hold = DrainHold(blockers=frozenset({clock.blocker}), reason=drain_reason(claim), protected=protected)
     words = ladder_words(clock, steps(_rules(snapshot, claim), hold), memory_of(claim.annotations).held.waits_until)
     forced = forced_of(claim)
-    words += f"; forced: {forced.words}" if forced is not None else ""
+    words += f"; forced: {forced.words(rebooting=claim.is_rebooting)}" if forced is not None else ""
     hooks = words_of(hooks_of(claim, HOOK_PREFIXES)) if clock.blocker is Blocker.HOOK_WAITS else ""
     return f"{words} ({hooks})" if hooks else words
 

@@ -32,11 +32,12 @@ class Forced:
     through: frozenset[Blocker] = frozenset()
     first_eviction: bool = False
 
-    @property
-    def words(self) -> str:
-        """By when, and what is waited for all the same."""
-        reach = reach_words(self.through, first_eviction=self.first_eviction)
-        return f"all pods will be deleted by {format_time(self.deadline)}, {reach}"
+    def words(self, *, rebooting: bool = False) -> str:
+        """By when, and what is waited for all the same. A reboot forces no pod, whatever it was meant for."""
+        by = format_time(self.deadline)
+        if rebooting:
+            return f"no hook of the first eviction holds its reboot after {by}; pods are evicted, and none is forced"
+        return f"all pods will be deleted by {by}, {reach_words(self.through, first_eviction=self.first_eviction)}"
 
     def ends_hooks(self, prefix: str) -> bool:
         """Whether hooks of that kind are not waited for any longer once its deadline has passed."""
