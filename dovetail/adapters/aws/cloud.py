@@ -44,6 +44,7 @@ class AwsCloud:
     def __init__(self, parts: Parts) -> None:
         self._parts = parts
         self._terminations = Terminations(parts.calls)
+        self._leaving: dict[str, str] = {}  # instances of reservations that are being terminated
 
     async def prepare(self, claim: NodeClaim) -> Prepared | NoCapacity | ClassNotReady | LaunchRefused:
         return await self._parts.preparer.prepare(claim)
@@ -86,7 +87,10 @@ class AwsCloud:
             raise Postponed("ec2:TerminateInstances", f"traffic is shifted away from the zone of {provider_id}")
         facts = await self._parts.inventory.live(identity)
         if facts is None:
+            self._given_back(identity)
             return "gone"
+        if facts.reservation_id:
+            self._leaving[identity] = facts.reservation_id
         if facts.state != "shutting-down" and not self._terminations.is_accepted(identity):
             self._check_owner(facts, claim, "terminated")
             try:
@@ -95,9 +99,14 @@ class AwsCloud:
                 place = {"zone": facts.zone, "zone_id": facts.zone_id}
                 count("cloudprovider_instance_termination_failures_total", place)
                 raise
-            if facts.reservation_id:
-                self._parts.offerings.sources.reservations.ended(facts.reservation_id)
         return "terminating"
+
+    def _given_back(self, identity: str) -> None:
+        """Its reservation has its place back once it is gone, and not while it shuts down: EC2 would refuse a launch
+        into it until then."""
+        reservation = self._leaving.pop(identity, "")
+        if reservation:
+            self._parts.offerings.sources.reservations.ended(reservation)
 
     async def reboot(self, provider_id: str, claim: str = "") -> None:
         """EC2 answers at once, and treats a second request for a rebooting instance as the same one."""

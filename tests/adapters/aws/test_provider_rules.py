@@ -732,6 +732,7 @@ async def test_an_instance_that_ends_gives_its_place_back(stage: Stage) -> None:
     between = await capacity_type_launched(stage)
 
     await cloud.terminate(launched.provider_id)
+    assert await reserved_left(stage) == [0], "EC2 refuses a launch into it while the instance shuts down"
     stage.server.control("PATCH", f"instances/{launched.provider_id.rpartition('/')[2]}", {"state": "terminated"})
     assert await cloud.terminate(launched.provider_id) == "gone"
 

@@ -138,7 +138,7 @@ class Reservations:
         self._change(reservation_id, -1)
 
     def ended(self, reservation_id: str) -> None:
-        """One instance of it is being terminated."""
+        """One instance of it is gone."""
         self._change(reservation_id, 1)
 
     def exhausted(self, reservation_id: str) -> None:
