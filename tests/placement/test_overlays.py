@@ -10,6 +10,7 @@ from dovetail.model.objects.overlays import NodeOverlay
 from dovetail.model.pods import Expression
 from dovetail.model.pools import Catalogue, InstanceType, NodePool, Offering
 from dovetail.model.snapshot import Snapshot
+from dovetail.placement.facts.type_table import allocatable
 from dovetail.placement.overlays import Overlaid, overlay
 from dovetail.placement.place_pods import Index, place
 from dovetail.placement.settings import PlacementSettings
@@ -204,6 +205,19 @@ def test_an_offering_that_gets_another_price_keeps_the_capacity_that_it_override
 
     changed = the_type(found, "small").offerings[0]
     assert (changed.price, changed.capacity_override) == (0.01, {"example.com/gpu": 1})
+
+
+def test_a_capacity_replaces_what_the_type_has_of_it_and_an_offering_that_overrides_it_comes_before_both() -> None:
+    """NPL-56: two GPUs in place of eight, not ten; one, where an offering says so."""
+    small = a_type("small", "2", 0.1)
+    first, *others = small.offerings
+    offerings = (replace(first, capacity_override={"example.com/gpu": 1}), *others)
+    eight = replace(small, capacity={**small.capacity, "example.com/gpu": 8}, offerings=offerings)
+
+    item = the_type(overlaid(an_overlay("a", capacity=GPU), types=(eight,)), "small")
+
+    assert item.capacity == {**eight.capacity, "example.com/gpu": 2}
+    assert [allocatable(item, each)["example.com/gpu"] for each in item.offerings] == [1, *(2 for _ in others)]
 
 
 @pytest.mark.parametrize(
