@@ -253,6 +253,17 @@ def test_nodes_that_were_never_up_and_are_sick_do_not_wait_for_each_other() -> N
         assert any(each.endswith(f"No node leaves first: {who} is not up yet") for each in says)
 
 
+@pytest.mark.parametrize("age", [60.0, 3600.0])
+def test_a_node_that_should_be_up_by_now_and_holds_up_the_others_is_named_in_an_event(age: float) -> None:
+    labels = {k: v for k, v in a_pair("n2").node.labels.items() if k != names.INITIALIZED}
+    stuck = a_pair("n2", node={"labels": labels}, claim={"created": NOW - age})
+
+    found = decide(a_full_static(a_pair("n1", also=(names.DRIFTED,)), stuck), FIRST, never)
+
+    message = "No node leaves first: n2 is not up yet"
+    assert (("Node", "n1", "DisruptionBlocked", message) in said(found)) is (age > 300.0)
+
+
 def test_a_static_pool_whose_limit_is_below_its_replicas_says_so() -> None:
     world = a_full_static(a_pair("n1", also=(names.DRIFTED,)), replicas=12)
     choice = decide(world, FIRST, never).choice

@@ -17,7 +17,7 @@ from dovetail.disruption.methods.rollout_order import in_order
 from dovetail.disruption.methods.waves import NO_RESERVED_CAPACITY
 from dovetail.disruption.nodes.candidates import Block, Candidate
 from dovetail.disruption.nodes.fleet import Fleet
-from dovetail.disruption.nodes.reserved import full_reservation, why_others_first
+from dovetail.disruption.nodes.reserved import awaited, full_reservation, others_first, waits
 from dovetail.disruption.plan import first_that_fit
 from dovetail.disruption.rounds import Method, Round, out_of_budget
 from dovetail.disruption.simulation.simulation import Replacement
@@ -99,15 +99,14 @@ def _leaves_first(
     first = found[0] if freed is None else next((c for c in found if full_reservation(c)), None)
     if first is None:
         return None
-    missing = _missing(round_.fleet, first.pool, first)
     why, word = WhyNot.NODE_LIMIT, STATIC_AT_LIMIT
     if freed is not None:
-        why, word, reservation = WhyNot.RESERVATION_FULL, NO_RESERVED_CAPACITY, full_reservation(first)
-        missing = missing or why_others_first(round_.fleet, first, freed)
-        freed.update([] if missing else [reservation])
-    if missing:
-        return Block(why=why, message=f"No node leaves first: {missing}", event=None)
-    return Command(reason=reason, candidates=(first,), terminates_first=word)
+        why, word = WhyNot.RESERVATION_FULL, NO_RESERVED_CAPACITY
+    missing = _missing(round_.fleet, first.pool, first, why)
+    if freed is not None and missing is None:
+        missing = others_first(round_.fleet, first, freed)
+        freed.update([full_reservation(first)] if missing is None else [])
+    return missing or Command(reason=reason, candidates=(first,), terminates_first=word)
 
 
 def _grant(fleet: Fleet, numbers: Numbering, want: int, reserved: ReservedRoom | None) -> tuple[int, Block | None]:
@@ -130,20 +129,16 @@ def _grant(fleet: Fleet, numbers: Numbering, want: int, reserved: ReservedRoom |
     return want, Block(why=WhyNot.BUDGET, message="No allowance is left", event=None)
 
 
-def _missing(fleet: Fleet, pool: NodePool, candidate: Candidate) -> str:
-    """What the pool lacks now, or why it would not fill the place of a node that leaves first; empty if nothing: of its
-    nodes only one is away at once. Another one that is to be repaired and was never up does not count where one is
-    repaired: each would wait for the other for ever."""
+def _missing(fleet: Fleet, pool: NodePool, candidate: Candidate, why: WhyNot) -> Block | None:
+    """What the pool lacks now, or why it would not fill the place of a node that leaves first; None if nothing: of its
+    nodes only one is away at once."""
     if not pool.is_true(names.READY) or pool.deleting_since is not None:
-        return f"NodePool {pool.name} is not ready"
+        return waits(why, f"NodePool {pool.name} is not ready")
     claims = [m for m in fleet.members if m.claim and m.claim.labels.get(names.NODE_POOL) == pool.name]
-    sick = fleet.faults if candidate.fault is not None else {}
-    for member in claims:
-        if fleet.is_leaving(member):
-            return f"{member.name} is leaving"
-        if member is not candidate.member and not member.is_initialized and member.name not in sick:
-            return f"{member.name} is not up yet"
-    return "" if len(claims) == pool.replicas else f"NodePool {pool.name} has {len(claims)} of {pool.replicas} replicas"
+    found = awaited(fleet, claims, candidate, why)
+    if found is None and len(claims) != pool.replicas:
+        return waits(why, f"NodePool {pool.name} has {len(claims)} of {pool.replicas} replicas")
+    return found
 
 
 def _command(candidate: Candidate, pool: NodePool, claim: str, reason: DisruptionReason) -> Command:

@@ -12,7 +12,7 @@ from typing import Final
 from dovetail.disruption.commands import Command, Found
 from dovetail.disruption.methods.consolidation import NO_TIME, closed_text, unplaced_text
 from dovetail.disruption.nodes.candidates import Block, Candidate
-from dovetail.disruption.nodes.reserved import full_reservation, why_others_first
+from dovetail.disruption.nodes.reserved import full_reservation, others_first
 from dovetail.disruption.plan import TOO_LARGE, PlanSize, is_too_large
 from dovetail.disruption.rounds import RemainingAllowances, Round, out_of_budget
 from dovetail.disruption.simulation.simulation import Simulation
@@ -135,9 +135,9 @@ def _planned(round_: Round, candidate: Candidate, simulation: Simulation, asked:
     stays = Block(why=WhyNot.RESERVATION_FULL, message=f"{message.rstrip()}; reservation {reservation} is full")
     if asked.reason not in round_.settings.terminates_first:
         return stays
-    others = why_others_first(round_.fleet, candidate, asked.freed)
-    if others:
-        return replace(stays, message=f"No node leaves first: {others}", event=None)
+    others = others_first(round_.fleet, candidate, asked.freed)
+    if others is not None:
+        return others
     awaited = asked.reason is DisruptionReason.DRIFTED
     leaving = [each for command in asked.before for each in command.candidates]
     found = round_.simulator.freed([*leaving, candidate], reservation, asked.closed, awaited=awaited)

@@ -1,15 +1,17 @@
 """Nodes of one capacity reservation, of which one at a time may leave before its replacement is made (DIS-201 to
 DIS-204)."""
 
-from collections.abc import Mapping, Set
+from collections.abc import Iterable, Mapping, Set
 from dataclasses import replace
 
-from dovetail.disruption.nodes.candidates import Candidate
+from dovetail.disruption.nodes.candidates import Block, Candidate
 from dovetail.disruption.nodes.fleet import Fleet, Member
 from dovetail.model.places.reservations import may_become, reservation_in, reservation_of
 from dovetail.model.pools import Catalogue, InstanceType, Offering
+from dovetail.model.reasons.disruption_reasons import WhyNot
 from dovetail.model.scheduling.requirements import from_expressions
 from dovetail.model.snapshot import Snapshot
+from dovetail.notices.publishable import is_young
 
 
 def full_reservation(candidate: Candidate) -> str:
@@ -19,22 +21,34 @@ def full_reservation(candidate: Candidate) -> str:
     return next((found for each in offerings if each.full and (found := _of(each)) in mine), "")
 
 
-def why_others_first(fleet: Fleet, candidate: Candidate, freed: Set[str]) -> str:
-    """Which node of its reservation is away, or not up yet; empty if none is. Another one that is to be repaired and
-    was never up does not count where one is repaired: each would wait for the other for ever. `freed`: reservations of
+def others_first(fleet: Fleet, candidate: Candidate, freed: Set[str]) -> Block | None:
+    """Why it does not leave first yet: another node of its reservation is away, or not up yet. `freed`: reservations of
     which a node leaves by the same plan."""
     label = reservation_in(candidate.member.labels)
     if not freed.isdisjoint(label.values()):
-        return "another node of its reservation does"
+        return waits(WhyNot.RESERVATION_FULL, "another node of its reservation does")
+    sharing = (member for member in fleet.members if _shares(fleet, member, label))
+    return awaited(fleet, sharing, candidate, WhyNot.RESERVATION_FULL)
+
+
+def awaited(fleet: Fleet, others: Iterable[Member], candidate: Candidate, why: WhyNot) -> Block | None:
+    """Which of the others is away, or not up yet. One that is to be repaired and was never up does not count where one
+    is repaired: each would wait for the other for ever. An Event names one that should be up by now."""
     sick = fleet.faults if candidate.fault is not None else {}
-    for member in fleet.members:
-        if member is candidate.member or not _shares(fleet, member, label):
+    for member in others:
+        if member is candidate.member:
             continue
         if fleet.is_leaving(member):
-            return f"{member.name} is leaving"
+            return waits(why, f"{member.name} is leaving")
         if not member.is_initialized and member.name not in sick:
-            return f"{member.name} is not up yet"
-    return ""
+            lasts = member.claim is not None and not is_young(member.claim, fleet.now)
+            return waits(why, f"{member.name} is not up yet", lasts=lasts)
+    return None
+
+
+def waits(why: WhyNot, message: str, *, lasts: bool = False) -> Block:
+    """What a node that is to leave first waits for."""
+    return Block(why=why, message=f"No node leaves first: {message}", event="DisruptionBlocked" if lasts else None)
 
 
 def _shares(fleet: Fleet, member: Member, label: Mapping[str, str]) -> bool:
