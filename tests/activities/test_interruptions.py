@@ -142,6 +142,17 @@ async def test_a_disruption_under_way_learns_that_the_instance_ends(leaving: flo
     assert done[: 2 + len(deleted)] == ["remembered", "annotated ['dovetail.sh/interrupted']", *deleted]
 
 
+async def test_a_node_that_is_rebooted_is_none_that_leaves_already() -> None:
+    """Its condition says why, as that of a disruption does; that its instance ends is written as for any that stays."""
+    conditions = tuple(Condition(type=kind, status="True") for kind in ("DisruptionReason", names.REBOOTING))
+    world = World(conditions=conditions, annotations={names.REBOOT_GRACE: "300s"})
+
+    done = await answered(world, a_warning("spot_interrupted"))
+
+    assert "annotated ['dovetail.sh/interrupted']" not in done and "deleted default-a u1" in done
+    assert OF_REASONS["spot_interrupted"] in world.texts
+
+
 @pytest.mark.parametrize("reason", get_args(InterruptionReason))
 async def test_a_disruption_under_way_hurries_for_nothing_that_the_cloud_does_not_confirm(
     reason: InterruptionReason,
