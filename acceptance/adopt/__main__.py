@@ -1,4 +1,4 @@
-"""python -m acceptance.adopt FILE: take over every state of a file on simulated worlds, and count what passed.
+"""python -m acceptance.adopt FILE: take over every state of a file, and their variants, and count what passed.
 
 Run by `make adopt`. The last line is `N passed, N failed`; the exit code is 1 where any failed. With --keep the folders
 of failed takeovers stay: the world's file and the worker's log.
@@ -16,6 +16,7 @@ from pathlib import Path
 
 from acceptance.adopt.states import State, read_states
 from acceptance.adopt.takeover import Result, take_over
+from acceptance.adopt.variants import VARIANTS, variant
 from dovetail.cli.demo.temporal_server import TemporalServer, start_temporal
 
 
@@ -56,7 +57,9 @@ def main() -> int:
     if not asked.file.exists():
         print(f"there is no file {asked.file}", file=sys.stderr)
         return 2
-    states = [s for s in read_states(asked.file) if not asked.only or s.id.startswith(tuple(asked.only))]
+    recorded = {state.id: state for state in read_states(asked.file)}
+    made = [variant(name, recorded) for name, (base, _) in VARIANTS.items() if base in recorded]
+    states = [s for s in (*recorded.values(), *made) if not asked.only or s.id.startswith(tuple(asked.only))]
     folder = asked.keep or Path(tempfile.mkdtemp(prefix="dovetail-adopt-"))
     folder.mkdir(parents=True, exist_ok=True)
     began = time.monotonic()
