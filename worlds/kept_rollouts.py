@@ -19,6 +19,7 @@ def whole(rollout: Rollout) -> Json:
         gates=rollout.gates,
         order=rollout.order,
         longest=rollout.longest,
+        nodes_rule=rollout.nodes_rule,
     )
     made = render_new_rollout(
         NewRollout(name=rollout.name, pool=rollout.pool, pool_uid="uid-pool", policy=rollout.policy, plan=plan)

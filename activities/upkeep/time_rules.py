@@ -30,6 +30,7 @@ from dovetail.ports.objects import Notices, TimeObjects
 from dovetail.rules.beginnings import hold_of, said_in
 from dovetail.rules.health.hold import readiness_for
 from dovetail.rules.rate.rates import pace_of, slides_at
+from dovetail.rules.rollout.before import with_owners
 from dovetail.rules.rollout.by_policy import conflict
 from dovetail.rules.rollout.conditions import STALLED, conditions_of
 from dovetail.rules.rollout.gates import nodes_gate
@@ -212,8 +213,8 @@ def rollout_status(
         if place.state in BEGUN:
             known = {each.name: each for each in place.asked}
             asked = [gate.judged(known.get(gate.name), answers.get(gate.question), now) for gate in rollout.gates]
-            place = replace(place, gate=nodes_gate(snapshot, pool, place.gate, now), asked=tuple(asked))
-        place = next_move(replace(rollout, status=place), pool, nodes, now)
+            place = replace(place, gate=nodes_gate(snapshot, pool, place.gate, now, rollout), asked=tuple(asked))
+        place = with_owners(rollout, next_move(replace(rollout, status=place), pool, nodes, now), snapshot, now)
         place = _remembering(rollout, place, snapshot, now)
         if not rollout.is_over:  # else nodes come and go as they like: what it says is of its own change
             place = replace(place, makes=place.makes or makes, total=nodes.total)

@@ -159,6 +159,15 @@ OWN = [
     *vary("DIQ-37", a_rollout, "spec.newLaunches", "", {"whose launches take the images of before": "Stable"}),
     *vary("DIQ-37", a_rollout, "spec.onFailure", "", {"that goes back by itself": "RollBack"}),
     *vary("DIQ-37", a_rollout, "spec.maxStableAge", "", {"that keeps them for a day": "24h"}),
+    *vary("DIQ-37", a_rollout, "spec.nodesGate", "", {"that compares no pods": {"enabled": False}}),
+    *vary("DIQ-37", a_rollout, "spec.nodesGate", "", {"that tolerates": {"tolerance": {"pods": 1, "percent": 5}}}),
+    *vary(
+        "DIQ-37",
+        a_rollout,
+        "spec.nodesGate",
+        At("spec.nodesGate.tolerance.percent", "less than or equal to 100"),
+        {"that tolerates more than all": {"tolerance": {"percent": 101}}},
+    ),
     *vary(
         "DIQ-37",
         a_rollout,

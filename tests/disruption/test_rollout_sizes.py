@@ -29,6 +29,7 @@ from dovetail.model.own.stable_images import MOST_IMAGES, MOST_TYPES, StableImag
 from dovetail.model.pods import Owner
 from dovetail.model.snapshot import Snapshot
 from dovetail.model.values.hashing import NODE_POOL_HASH_ALGORITHM
+from dovetail.rules.rollout.before import LONGEST
 from dovetail.rules.rollout.gates import nodes_gate
 from dovetail.rules.rollout.history import MOST
 from dovetail.rules.rollout.moves import CONFIRMED, UNHEALED, next_move
@@ -80,13 +81,14 @@ def at_its_largest(number: int = MOST_STEPS, gates: int = 4) -> tuple[Rollout, S
         target="2",
         makes="f" * 16,
         total=5000,
+        owners="o" * LONGEST,
         gate=nodes_gate(world, POOL, NodesGate(since=NOW - UNHEALED, asked=NOW), NOW),
         stable=StableImages(since=NOW - 60, images=IMAGES[:number], why_not=""),
         asked=tuple(each.judged(GateVerdict(name=each.name), SILENT, NOW) for each in asking),
         history=tuple(
             Passage(step=STEPS[0].name, began=NOW, ended=NOW, result=result, message=words)
             for _ in range(MOST // 2)
-            for result, words in (("Failed", "w" * 200), ("RolledBack", ""))
+            for result, words in (("Failed", "w" * 120), ("RolledBack", ""))
         ),
     )
     approval = Approval(step=STEPS[-2].name, digest="0-" * 31, by="system:serviceaccount:" + "u" * 1002, at=NOW)

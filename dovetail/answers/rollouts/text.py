@@ -22,7 +22,7 @@ def rollout_lines(shown: RolloutShown, now: float, cells: int = CELLS) -> Iterat
         yield f"  {'   '.join(step_words(step) for step in shown.steps)}"
     yield f"  {state_words(shown, now)}"
     for gate in shown.gates:
-        if gate.result != "Passing":
+        if gate.result != "Passing" or (gate.name == "nodes" and gate.message):
             yield f"  gate {gate.name}: {gate.result}{f', {gate.message}' if gate.message else ''}"
     if shown.waits_for:
         yield f"  waits for {waits_words(shown, now)}"

@@ -206,6 +206,9 @@ class NodeRolloutStatus(ApiModel):
     """How many nodes are where."""
     gates: Annotated[tuple[RolloutGate, ...], Field(max_length=20, json_schema_extra=BY_NAME)] | None = None
     """What the gates say."""
+    owners: Annotated[str, Field(max_length=2048)] | None = None
+    """How owners of the NodePool's pods fared when the step began: a digest of each one, then how many pods it wanted
+    and, where some were not ready, after a colon how many."""
     history: (
         Annotated[
             tuple[RolloutPassage, ...], Field(max_length=20, json_schema_extra={"x-kubernetes-list-type": "atomic"})

@@ -8,7 +8,7 @@ from typing import Annotated, ClassVar, Literal, Protocol, TypeVar
 from pydantic import AfterValidator, Field
 
 from dovetail.api.own.questions import Bound, FiringAlerts
-from dovetail.api.schema.field_types import Duration, Int, LabelValue
+from dovetail.api.schema.field_types import Bool, Duration, Int, LabelValue
 from dovetail.api.schema.rules import AnyRule, Rule, unique_keys_only
 from dovetail.api.schema.structural import ApiModel
 
@@ -126,6 +126,24 @@ Gates = Annotated[
 ]
 
 
+class Tolerance(ApiModel):
+    """By how many more pods than before one owner may do worse; the larger counts."""
+
+    pods: Annotated[Int, Field(ge=0, le=10_000)] | None = None
+    """A number of pods; with 1 no application of one replica is ever judged."""
+    percent: Annotated[Int, Field(ge=0, le=100)] | None = None
+    """A percentage of the pods that the owner wants, rounded down."""
+
+
+class NodesGateRule(ApiModel):
+    """How strict the gate nodes is."""
+
+    enabled: Bool = True
+    """Whether pods are compared at all; where not, it passes and says so."""
+    tolerance: Tolerance | None = None
+    """So many more pods are no objection; left out, none."""
+
+
 class NodeRolloutStrategy(ApiModel):
     """The steps, and what becomes of launches and failures meanwhile."""
 
@@ -135,6 +153,8 @@ class NodeRolloutStrategy(ApiModel):
     """The steps, in their order; a change of them counts for what is still to come."""
     gates: Gates | None = None
     """What is asked beside the gate nodes, which every roll-out has."""
+    nodes_gate: NodesGateRule | None = None
+    """How strict the gate nodes is, which compares pods with those on other nodes and with the step's beginning."""
     order: Literal["Age", "Zone"] = "Age"
     """Which nodes a step takes first. Age: the oldest. Zone: one zone after another."""
     max_duration: Duration | None = None

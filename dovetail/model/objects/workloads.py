@@ -185,4 +185,5 @@ class SelectorSource:
     uid: str = ""
     selector: LabelSelector | None = None
     owners: tuple[Owner, ...] = ()
+    replicas: int | None = None  # how many pods it wants; None for a Service
     pods: PodSource | None = None  # read only if buffers may follow it

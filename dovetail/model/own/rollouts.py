@@ -82,6 +82,19 @@ class NodesGate:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class NodesRule:
+    """How strict the gate `nodes` is: by how many more pods an owner may do worse, as a number or as a percentage of
+    those that it wants; the larger counts."""
+
+    pods: Annotated[int, Key("tolerance.pods")] = 0
+    percent: Annotated[int, Key("tolerance.percent")] = 0
+    enabled: Annotated[bool, Key(always=True)] = True
+
+    def tolerates(self, wanted: int) -> int:
+        return max(self.pods, self.percent * wanted // 100)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RolloutStep:
     """How many nodes a step takes, as a number or a percentage of the pool's, and how long they prove themselves.
     `approve`: how many seconds a person has to let the next step begin; None if nobody is asked."""
@@ -117,6 +130,7 @@ class RolloutStrategy:
     gates: tuple[AskedGate, ...] = ()  # beside `nodes`
     order: Order = Order.AGE
     longest: Annotated[Seconds | None, Key("maxDuration")] = None  # after which it stops until a person decides
+    nodes_rule: Annotated[NodesRule | None, Key("nodesGate")] = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -169,6 +183,7 @@ class RolloutStatus:
     leaving: Annotated[int, Key("nodes.leaving", always=True)] = 0
     gate: Annotated[NodesGate, NOWHERE] = NodesGate()  # among the others
     asked: Annotated[tuple[GateVerdict, ...], Key("gates")] = ()  # of the other gates
+    owners: str = ""  # how owners of pods fared when the step began (rules/rollout/before.py)
     history: tuple[Passage, ...] = ()  # the latest last
     makes: Annotated[str, Key("target.launches")] = ""  # what the NodeClass makes of a launch; empty if unknown
     stable: StableImages = NOTHING_KNOWN

@@ -49,7 +49,7 @@ def conditions_of(
     goes_on = (state in BEGUN or rollout.goes_back) and stalled[0] != TRUE and intent != Intent.PAUSE
     reason = str(intent) if intent == Intent.PAUSE else str(state)
     said = {
-        HEALTHY: (*_HEALTH[rollout.verdict.result], rollout.doubts),
+        HEALTHY: (*_HEALTH[rollout.verdict.result], rollout.doubts or rollout.status.gate.message),
         READY: (TRUE, reason, "") if is_complete else (FALSE, reason, rollout.words),
         STALLED: stalled,
         RECONCILING: (TRUE if goes_on else FALSE, reason, ""),

@@ -7,7 +7,7 @@ from dovetail.model.own.rollouts import BEGUN, REFUSED, STAY, Intent, Passage, R
 from dovetail.rules.rollout.approvals import is_fresh
 
 MOST: Final = 20  # the latest passages, which are kept
-_WORDS: Final = 200  # characters of a message
+_WORDS: Final = 120  # characters of a message
 _SUPERSEDED: Final = "Superseded"
 _OVER: Final = frozenset({RolloutState.COMPLETE, RolloutState.FAILED})
 

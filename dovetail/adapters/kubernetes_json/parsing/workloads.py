@@ -215,7 +215,8 @@ def parse_selector_source(kind: str, raw: ReadOnlyJson) -> SelectorSource:
     by_equality = kind in ("Service", "ReplicationController")
 
     def build(o: ReadOnlyJson) -> SelectorSource:
-        selector = (o.get("spec") or {}).get("selector")
+        spec = o.get("spec") or {}
+        selector, replicas = spec.get("selector"), spec.get("replicas", 1)
         return SelectorSource(
             kind=kind,
             name=name_of(o["metadata"]),
@@ -223,6 +224,7 @@ def parse_selector_source(kind: str, raw: ReadOnlyJson) -> SelectorSource:
             uid=o["metadata"].get("uid") or "",
             selector=equality_selector(selector) if by_equality else parse_label_selector(selector),
             owners=parse_owners(o["metadata"]),
+            replicas=None if kind == "Service" or replicas is None else number_of(replicas),
         )
 
     return _read(kind, raw, build)
