@@ -20,6 +20,7 @@ def whole(rollout: Rollout) -> Json:
         order=rollout.order,
         longest=rollout.longest,
         nodes_rule=rollout.nodes_rule,
+        stands_for=rollout.stands_for,
     )
     made = render_new_rollout(
         NewRollout(name=rollout.name, pool=rollout.pool, pool_uid="uid-pool", policy=rollout.policy, plan=plan)

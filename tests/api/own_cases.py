@@ -168,6 +168,7 @@ OWN = [
         At("spec.nodesGate.tolerance.percent", "less than or equal to 100"),
         {"that tolerates more than all": {"tolerance": {"percent": 101}}},
     ),
+    *vary("DIQ-37", a_rollout, "spec.progressDeadline", "", {"that has a day for each node": "24h"}),
     *vary(
         "DIQ-37",
         a_rollout,

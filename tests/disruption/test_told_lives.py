@@ -48,6 +48,20 @@ async def test_a_node_that_somebody_deletes_takes_no_canarys_place_however_long_
     assert f"{node} is still leaving" in stalled(life)
 
 
+async def test_after_how_long_without_one_more_node_it_is_stalled_is_for_people_to_say() -> None:
+    life = await a_life(stands_for=1200.0)
+    life.change("image-2")
+    await life.beat(60.0)
+    await life.leave(max(life.world.nodes), held_for=24 * HOUR)
+    while len(life.at_target()) < len(life.world.claims) - 1 or life.flights:
+        await life.beat(60.0)
+    await life.live(1000.0)
+    assert stalled(life).startswith("False")
+    await life.live(400.0)
+
+    assert stalled(life).startswith("True NoProgress: ")
+
+
 async def test_a_node_that_leaves_before_anybody_asked_whether_it_has_drifted_is_no_canary() -> None:
     life = await a_life()
     await life.leave(min(life.world.nodes), held_for=24 * HOUR)

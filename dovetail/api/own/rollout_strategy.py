@@ -159,6 +159,8 @@ class NodeRolloutStrategy(ApiModel):
     """Which nodes a step takes first. Age: the oldest. Zone: one zone after another."""
     max_duration: Duration | None = None
     """After so long no further node and no further step begins, until a person decides; left out, it never ends."""
+    progress_deadline: Duration | None = None
+    """After so long without one more node at the target it is Stalled, from 10m to 720h; left out, an hour."""
     new_launches: NewLaunches = "Target"
     """The images of nodes that come for another reason meanwhile. Stable: those that nodes ran before the change."""
     on_failure: OnFailure = "Pause"

@@ -14,7 +14,7 @@ from typing import Annotated, Final
 from dovetail.model import names
 from dovetail.model.nodes import Condition, NodeClaim
 from dovetail.model.own.claim_memory import BACK, STABLE, Pin, memory_of
-from dovetail.model.own.forms import NOWHERE, Key, Moment, MomentIfEver, Seconds, yes
+from dovetail.model.own.forms import NOWHERE, Key, Moment, MomentIfEver, Seconds, between, yes
 from dovetail.model.own.gates import AskedGate, GateResult, GateVerdict, worst
 from dovetail.model.own.rollout_approvals import Answered, Approval, Awaits
 from dovetail.model.own.rollout_places import RolloutBasis, RolloutPlace
@@ -131,6 +131,8 @@ class RolloutStrategy:
     order: Order = Order.AGE
     longest: Annotated[Seconds | None, Key("maxDuration")] = None  # after which it stops until a person decides
     nodes_rule: Annotated[NodesRule | None, Key("nodesGate")] = None
+    # After how many seconds without one more node it is Stalled; None: after an hour.
+    stands_for: Annotated[float | None, Key("progressDeadline"), between("10m", "720h")] = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

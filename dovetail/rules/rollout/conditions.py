@@ -26,7 +26,7 @@ NOTHING_TO_TAKE_BACK: Final = (
 )
 UNKNOWN_FOR: Final = 1800.0  # seconds after which a person is needed if a gate cannot be asked
 REFUSED_FOR: Final = 3600.0  # likewise if no node is taken back, because launches are refused
-STANDS_FOR: Final = 3600.0  # likewise if no further node comes to the target, and nobody has said that it should wait
+STANDS_FOR: Final = 3600.0  # likewise if no further node comes to the target, and nobody has said otherwise
 _DECLARED: Final = frozenset({HeldBy.PAUSE, HeldBy.FREEZE, HeldBy.WINDOW, HeldBy.RATE})
 _HEALTH: Final = {
     GateResult.PASSING: (TRUE, "GatesPass"),
@@ -121,7 +121,7 @@ def _standing(rollout: Rollout, sides: tuple[Claims, Claims], now: float, hold: 
     ]
     last = max([status.since, *came])
     waits = status.state == RolloutState.AWAITING or (status.until is not None and now < status.until)
-    if waits or now - last < STANDS_FOR:
+    if waits or now - last < (STANDS_FOR if rollout.stands_for is None else rollout.stands_for):
         return FALSE, "Advancing", ""
     if hold is not None and hold.rule in _DECLARED:
         return FALSE, str(hold.rule), hold.message
