@@ -82,13 +82,15 @@ def test_a_move_that_failed_long_ago_is_tried_again() -> None:
 
 @pytest.mark.parametrize("bound", ["next", ""])
 @pytest.mark.parametrize("moved", [True, False])
-def test_no_second_node_is_launched_while_both_pods_stand(bound: str, moved: bool) -> None:
+@pytest.mark.parametrize("failed", [None, "n1", "next"])
+def test_no_second_node_is_launched_while_both_pods_stand(bound: str, moved: bool, failed: str | None) -> None:
     """TRM-43. The node that was launched for the old pod has room for one of them alone; what is not passed on asks for
-    another node."""
+    another node. `failed`: where a pod of it that has ended is left over."""
     begun = Begun(node="node-uid-n1", former="", generation=4, since=NOW)
     world = a_held_world(
         a_roll_out(settled=False, begun=begun if moved else None),
         a_pod(bound, "3", name="new", created=NOW),
+        *([] if failed is None else [a_pod(failed, "3", name="left-over", phase="Failed", ready=False)]),
         claim={"deleting_since": NOW, "annotations": {names.OWNER: "c/disrupt/p1"}},
         pdbs={},
     )

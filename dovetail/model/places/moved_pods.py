@@ -5,6 +5,7 @@ from dataclasses import replace
 
 from dovetail.model import names
 from dovetail.model.nodes import NodeClaim
+from dovetail.model.objects.pod_rules import is_active
 from dovetail.model.objects.workloads import AdmissionGuard, Deployment, Namespace, SelectorSource, Volume, VolumeClaim
 from dovetail.model.places.kept_places import planned_pods
 from dovetail.model.places.moves import Moves, MoveStep, MoveVerdict
@@ -107,7 +108,7 @@ def _successors(snapshot: Snapshot) -> dict[str, str]:
     moves, uids = Moves(OfSnapshot(snapshot), snapshot.now), {n.uid: n.name for n in leaving}
     old, new = dict[str, str](), dict[str, str]()
     for pod in snapshot.pods.values():
-        found = moves.deployment_of(pod) if pod.deleting_since is None else None
+        found = moves.deployment_of(pod) if is_active(pod) else None
         if found is None or found.key not in begun or begun[found.key] not in uids:
             continue
         (old if pod.node_name == uids[begun[found.key]] else new)[found.key] = pod.uid
