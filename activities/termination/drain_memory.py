@@ -51,6 +51,7 @@ class DrainMemory:
     last_pod: float = 0.0  # when a pod held the node last
     said: set[str] = field(default_factory=set)  # UIDs of nodes that say that they are being drained
     impossible: set[str] = field(default_factory=set)  # UIDs of pods of which it is said that they cannot be moved
+    moved: dict[str, float] = field(default_factory=dict)  # pod UID -> when its last move began
     asked: dict[str, float] = field(default_factory=dict)  # pod UID -> when it first waited for its turn
     index: tuple[Budgets, PdbIndex] | None = None  # the same budgets, so that all pods share what was worked out
     under_way: dict[asyncio.Task[EvictionOutcome], Pod] = field(default_factory=dict)  # requests without an answer yet

@@ -139,7 +139,7 @@ class DrainNode:
             waited_for = [node for node in nodes if evictions[node.name].waiting]
             await self._say_draining(waited_for, departure, memory)
             memory.last_pod = self.now() if waited_for else memory.last_pod
-            moved = await self._end_moves(nodes, deadlines.first, memory)
+            moved = await self._end_moves(evictions, nodes, deadlines.first, memory)
             may_end = may_end and moved and not memory.hooked
             if may_end and not any(of_node.waiting for of_node in evictions.values()):
                 return await self._drained(departure, memory)
@@ -176,10 +176,12 @@ class DrainNode:
                 memory.said.add(node.uid)
                 await announce(self.nodes, node, announced.draining(node, self.now(), departure.reason))
 
-    async def _end_moves(self, nodes: Iterable[Node], deadline: float | None, memory: DrainMemory) -> bool:
+    async def _end_moves(
+        self, evictions: Mapping[str, Evictions], nodes: Iterable[Node], deadline: float | None, memory: DrainMemory
+    ) -> bool:
         """Whether no pod is being moved from these nodes any more. Once they are empty, a note alone is waited for only
         for a moment, as anybody may write one on a Deployment; and past the deadline no longer."""
-        ended = [await self.mover.end(node) for node in nodes]
+        ended = [await self.mover.end(node, evictions[node.name].waiting) for node in nodes]
         now = self.now()
         return all(ended) or now > memory.last_pod + timing.MOVE_END or (deadline is not None and now > deadline)
 

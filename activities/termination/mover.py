@@ -8,6 +8,7 @@ workers, or a look at an old cache, begin no move twice.
 import logging
 from collections.abc import Awaitable, Callable, Coroutine, Iterable
 from dataclasses import dataclass
+from math import inf
 from typing import Any, Final
 
 from dovetail.activities.termination.drain_memory import DrainMemory
@@ -17,10 +18,11 @@ from dovetail.model.nodes import Node
 from dovetail.model.objects.judging import Judging, Unjudged
 from dovetail.model.objects.workloads import Deployment, RollOut
 from dovetail.model.own.drain_rules import Blocker
-from dovetail.model.places.move_changes import beginning, ending, taking_back
-from dovetail.model.places.moves import MoveStep, MoveVerdict, is_to_be_taken_back
+from dovetail.model.places.move_changes import beginning, ending, taking_back, undone, written_by
+from dovetail.model.places.moves import RETRY_SECONDS, MoveStep, MoveVerdict, is_to_be_taken_back
 from dovetail.model.pods import Pod
-from dovetail.notices.moves import move_begun, move_called_off, move_failed, move_impossible, moved
+from dovetail.model.values.time import format_time
+from dovetail.notices.moves import UNDONE, move_begun, move_called_off, move_failed, move_impossible, moved
 from dovetail.ports.failures import Conflict, Failure, Permanent
 from dovetail.ports.objects import Deployments, Notices
 from dovetail.ports.view import MoveLookups
@@ -75,15 +77,20 @@ class Mover:
                 memory.say(pod, verdict.says, Blocker.MOVE_HELD)
         return tuple(evicted)
 
-    async def end(self, node: Node) -> bool:
-        """End the finished moves from this node, even if the old pod is gone; answers whether none is left."""
+    async def end(self, node: Node, left: Iterable[Pod] = ()) -> bool:
+        """End the finished moves from this node, even if the old pod is gone; answers whether none is left. `left`: its
+        pods that have not gone: a move whose template somebody else has put back has moved none of them."""
         found = self.lookups.moves_from(node.uid)
+        moves = self.lookups.moves()
+        stays = {above.uid for pod in left if (above := moves.deployment_of(pod)) is not None} if found else set()
         for deployment in found:
             roll_out = _of(deployment)
             failed = roll_out.begun is not None and is_to_be_taken_back(roll_out, roll_out.begun, self.now())
             if not roll_out.settled and not failed:
                 continue
             change = self._end if roll_out.settled else self._take_back
+            if roll_out.settled and roll_out.begun is not None and deployment.uid in stays:
+                change = self._end if roll_out.moved == written_by(roll_out.begun) else self._undone
             try:
                 await to_the_end(change(deployment, node))
             except Failure as failure:
@@ -131,17 +138,26 @@ class Mover:
         if not memory.is_due(pod, self.now()):
             return
         if verdict.step is MoveStep.TAKE_BACK:
+            memory.moved.pop(pod.uid, None)
             memory.begin(pod, self._outcome(pod, self._take_back(deployment, node)))
         elif leaving_taints(node) is not None:  # its new pod could come to this very node, which may stay
             memory.say(pod, "its node is not tainted")
+        elif self.now() - memory.moved.get(pod.uid, -inf) < RETRY_SECONDS:
+            says = f"somebody has undone its move of {format_time(memory.moved[pod.uid])}, which is tried again later"
+            memory.say(pod, says, Blocker.MOVE_HELD)
         elif await terms.may_leave(pod):
-            memory.begin(pod, self._at_pace(pod, deployment, terms))
+            memory.begin(pod, self._at_pace(pod, deployment, terms, memory))
 
-    async def _at_pace(self, pod: Pod, deployment: Deployment, terms: MoveTerms) -> EvictionOutcome:
+    async def _at_pace(
+        self, pod: Pod, deployment: Deployment, terms: MoveTerms, memory: DrainMemory
+    ) -> EvictionOutcome:
         await self.pace.wait(terms.pool)
         if not await terms.may_leave(pod):
             return EvictionOutcome(leaving=False)
-        return await self._outcome(pod, self._begin(deployment, terms.node))
+        outcome = await self._outcome(pod, self._begin(deployment, terms.node))
+        if outcome.leaving:
+            memory.moved[pod.uid] = self.now()
+        return outcome
 
     async def _outcome(self, pod: Pod, change: Coroutine[Any, Any, bool]) -> EvictionOutcome:
         """What came of a change; where the Deployment has changed meanwhile, the next look decides anew."""
@@ -169,6 +185,12 @@ class Mover:
             await self.notices.publish(*move_failed(deployment, node))
         return True
 
+    async def _undone(self, deployment: Deployment, node: Node) -> bool:
+        if await self.deployments.annotate(deployment, undone(_of(deployment), self.now())) is not None:
+            move_ended("failed")
+            await self.notices.publish(*move_failed(deployment, node, UNDONE))
+        return True
+
     async def _end(self, deployment: Deployment, node: Node) -> bool:
         roll_out = _of(deployment)
         assert roll_out.begun is not None  # it was found by it
@@ -191,7 +213,7 @@ class NoMoves:
     async def look(self, pods: Iterable[Pod], terms: MoveTerms, memory: DrainMemory) -> tuple[Pod, ...]:
         return tuple(pods)
 
-    async def end(self, node: Node) -> bool:
+    async def end(self, node: Node, left: Iterable[Pod] = ()) -> bool:
         return True
 
     async def undo(self, node: Node, pods: Callable[[], Awaitable[Iterable[Pod]]]) -> None:

@@ -1,5 +1,7 @@
 """Notices about pods that are moved by a roll-out of their Deployment, on the Deployment and on the node."""
 
+from typing import Final
+
 from dovetail.model.nodes import Node
 from dovetail.model.objects.workloads import Deployment
 from dovetail.model.places.moves import WhyNotMoved
@@ -19,9 +21,12 @@ def moved(deployment: Deployment, node: Node) -> Notice:
     return notice_about(deployment, "Moved", f"Its pod has left node {node.name}")
 
 
-def move_failed(deployment: Deployment, node: Node) -> tuple[Notice, Notice]:
+UNDONE: Final = "somebody else has put the template back, and the old pod stays"
+_NOT_AVAILABLE: Final = "the new pod did not become available, so the roll-out was taken back and the old pod stays"
+
+
+def move_failed(deployment: Deployment, node: Node, why: str = _NOT_AVAILABLE) -> tuple[Notice, Notice]:
     """The move was undone."""
-    why = "the new pod did not become available, so the roll-out was taken back and the old pod stays"
     about = notice_about(deployment, "MoveFailed", f"Not moved from node {node.name}: {why}", "Warning")
     return about, notice_about(node, "MoveFailed", f"{deployment.key}: {why}", "Warning", distinct=deployment.uid)
 

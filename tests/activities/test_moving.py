@@ -239,6 +239,31 @@ async def test_a_pod_that_does_not_become_available_is_taken_back_and_holds_the_
     assert {"MoveFailed", "FailedDraining"} <= stage.world.said()
 
 
+@pytest.mark.parametrize("drops_notes", [False, True])
+async def test_where_somebody_puts_the_template_back_at_once_nothing_has_moved_and_it_is_tried_again_later(
+    stage: Stage, drops_notes: bool
+) -> None:
+    """TRM-42. As an operator, or `kubectl replace`, does: it may drop the note of the move as well."""
+    stage.controller.works = False
+    ends = START + 1200.0
+
+    def apply() -> None:
+        if stage.controller.roll_out.moved:
+            stage.controller.now_is(moved="", generation=stage.controller.roll_out.generation + 1, settled=True)
+        if drops_notes:
+            stage.controller.now_is(begun=None, failed=None)
+        if stage.world.clock < ends:
+            stage.world.at(stage.world.clock + 2.0, apply)
+
+    stage.world.at(START, apply)
+    stage.world.at(ends, lambda: stage.world.kill(stage.world.pods["uid-ledger-1"]))
+    await stage.run()
+
+    assert stage.begun() == 2  # 15 minutes apart
+    assert "Moved" not in stage.world.said()
+    assert drops_notes or "MoveFailed" in stage.world.said()
+
+
 async def test_a_pod_that_cannot_be_moved_is_evicted_and_it_is_said_once(stage: Stage) -> None:
     """TRM-40."""
     stage.controller.now_is(replicas=2)

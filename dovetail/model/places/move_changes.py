@@ -49,13 +49,22 @@ def beginning(roll_out: RollOut, node: str, now: float) -> MoveChange:
     """Begins a move. The Deployment's generation afterwards is known, because the write is refused at any other
     version."""
     begun = Begun(node=node, former=roll_out.moved, generation=roll_out.generation + 1, since=now)
-    value = "b" if roll_out.moved == "a" else "a"
-    return MoveChange(move=MoveNote(begun=begun), template={names.MOVED: value})
+    return MoveChange(move=MoveNote(begun=begun), template={names.MOVED: written_by(begun)})
+
+
+def written_by(begun: Begun) -> str:
+    """What the move has set in the template."""
+    return "b" if begun.former == "a" else "a"
 
 
 def ending() -> MoveChange:
     """Ends a move that has succeeded, or whose roll-out somebody else has replaced by now."""
     return MoveChange()
+
+
+def undone(roll_out: RollOut, now: float) -> MoveChange:
+    """Ends a move whose template somebody else has put back: it rests as one that failed."""
+    return MoveChange(move=MoveNote(failed=Failed(generation=roll_out.generation, at=now)))
 
 
 def taking_back(roll_out: RollOut, begun: Begun, now: float, *, failed: bool) -> MoveChange:
