@@ -35,7 +35,7 @@ from dovetail.rules.rollout.by_policy import conflict
 from dovetail.rules.rollout.conditions import STALLED, conditions_of
 from dovetail.rules.rollout.gates import nodes_gate
 from dovetail.rules.rollout.history import ended_as
-from dovetail.rules.rollout.moves import looks_again, next_move
+from dovetail.rules.rollout.moves import SETTLED, looks_again, next_move
 from dovetail.rules.rollout.nodes import nodes_of, returned, split_of
 from dovetail.rules.said import Cause
 from dovetail.telemetry.metrics.ours.rollouts import ended
@@ -230,8 +230,8 @@ def _remembering(rollout: Rollout, place: RolloutStatus, snapshot: Snapshot, now
     old, target = split_of(snapshot, snapshot.pools[rollout.pool])
     # An older node may be there of which is not known yet that it has drifted.
     own = (each for each in target if each.created >= place.begun and not memory_of(each.annotations).roll_out.how)
-    made = {each.image_id for each in own}
-    return replace(place, stable=place.stable.seen(old, now, rollout.longest_stable, made))
+    made, settled = {each.image_id for each in own}, now - place.begun >= SETTLED
+    return replace(place, stable=place.stable.seen(old, now, rollout.longest_stable, made, settled=settled))
 
 
 def _of_rollout(rollout: Rollout, snapshot: Snapshot, now: float) -> tuple[Condition, ...]:

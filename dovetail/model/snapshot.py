@@ -185,6 +185,11 @@ class Snapshot:
         return found
 
     @cached_property
+    def refused_since(self) -> Mapping[str, float]:
+        """By pool, since when nodes are made of a target that is refused now."""
+        return {each.pool: each.status.begun for each in self.rollouts.values() if each.status.state in REFUSED}
+
+    @cached_property
     def taken(self) -> frozenset[str]:
         """Claims that leave by a decision of ours, even if their objects do not show it yet."""
         return self.disrupting | self.leaving

@@ -4,8 +4,11 @@ import random
 from dataclasses import replace
 from typing import Any, Final
 
+import pytest
+
+from dovetail.model import names
 from dovetail.model.own.policies import Freeze, Policy, TimeRules
-from dovetail.model.own.rollouts import RolloutPlan, RolloutState, RolloutStep
+from dovetail.model.own.rollouts import Intent, RolloutPlan, RolloutState, RolloutStep
 from tests.disruption.lives.stories import grown
 from tests.disruption.lives.truth import HOUR, JudgedLife
 
@@ -157,6 +160,47 @@ async def test_where_nobody_has_looked_at_pods_for_half_an_hour_no_further_node_
     await life.decide()
 
     assert len(life.flights) == flights
+
+
+@pytest.mark.parametrize("reason", ["RequirementsDrifted", "SubnetDrift", "CapacityReservationDrift"])
+async def test_the_last_node_of_before_that_drifts_by_itself_does_not_take_the_way_back_from_the_others(
+    reason: str,
+) -> None:
+    life = await a_life(steps=(CANARY, HALF, REST), rolls_back=True, launches_stable=True)
+    life.change("image-2")
+    while len(life.at_target()) < 4:
+        await life.beat(60.0)
+    await life.live(600.0)
+    last, *others = [claim for claim in life.world.claims.values() if life.image_of[claim.uid] == "image-1"]
+    for claim in others:
+        await life.leave(claim.name)
+    life.odd[last.uid] = reason
+    await life.beat(60.0)
+    life.bad.add("image-2")
+    await life.live(3 * HOUR)
+
+    assert state(life)[1] == RolloutState.FAILED
+    life.judge_the_end()
+    assert "image-2" not in {life.image_of[claim.uid] for claim in life.world.claims.values()}
+
+
+async def test_a_node_of_the_refused_image_that_has_drifted_by_itself_is_taken_back_too() -> None:
+    life = await a_life(steps=(CANARY, HALF, REST))
+    life.change("image-2")
+    while len(life.at_target()) < 4:
+        await life.beat(60.0)
+    life.bad.add("image-2")
+    while state(life)[1] != RolloutState.JUDGING:
+        await life.beat(30.0)
+    odd = life.at_target()[0]
+    life.odd[odd.uid] = "SubnetDrift"
+    while not life.world.claims[odd.name].is_true(names.DRIFTED):
+        await life.beat(300.0)
+    life.order(Intent.ROLL_BACK)
+    await life.live(3 * HOUR)
+
+    assert state(life)[1] == RolloutState.FAILED
+    assert {life.image_of[claim.uid] for claim in life.world.claims.values()} == {"image-1"}
 
 
 async def test_a_node_whose_type_is_no_longer_sold_does_not_take_the_way_back_from_the_others() -> None:

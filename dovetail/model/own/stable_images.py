@@ -44,11 +44,18 @@ class StableImages:
     why_not: Annotated[str, Key(absent="")] = NO_IMAGE
 
     def seen(
-        self, old: Iterable[NodeClaim], now: float, longest: float, target: Collection[str] = ()
+        self,
+        old: Iterable[NodeClaim],
+        now: float,
+        longest: float,
+        target: Collection[str] = (),
+        *,
+        settled: bool = False,
     ) -> "StableImages":
         """The images, with those of nodes that are not at the target and were there before. What was found once is
         kept, because the nodes leave; if none is left, nothing more can be said about the change. `target`: images of
-        the target, as far as they are known."""
+        the target, as far as they are known; `settled`: whether every node has been judged since the change, so that
+        the last one of before, where it alone drifts otherwise, does so for a reason of its own."""
         before = [claim for claim in old if claim.created < self.since]
         types = {image.id: set(image.types) for image in self.images}
         newest: dict[str, tuple[float, str]] = {}
@@ -61,7 +68,8 @@ class StableImages:
         order = dict.fromkeys([*known, *sorted(newest, key=newest.__getitem__)])
         kept = [StableImage(id=each, types=tuple(sorted(types[each] - {""})[:MOST_TYPES])) for each in order]
         known_of = "" if self.why_not == TARGET_AGAIN else self.why_not
-        why_not = "" if newest else OTHER_CHANGE if any(map(is_changed, before)) else known_of
+        is_straggler = settled and bool(self.images) and not known_of and sum(map(is_changed, before)) == 1
+        why_not = "" if newest else OTHER_CHANGE if any(map(is_changed, before)) and not is_straggler else known_of
         if not kept:
             why_not = why_not or NO_IMAGE
         elif now - self.since > longest:

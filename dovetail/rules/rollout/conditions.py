@@ -11,6 +11,7 @@ from dovetail.model.own.rollouts import BEGUN, REFUSED, Intent, Rollout, Rollout
 from dovetail.model.pools import NodePool
 from dovetail.model.reasons.refusals import refusal_of
 from dovetail.model.snapshot import Claims
+from dovetail.model.values.listing import shown
 from dovetail.model.values.time import format_time
 from dovetail.rules.rollout.gates import named
 from dovetail.rules.rollout.nodes import split_by
@@ -27,6 +28,7 @@ NOTHING_TO_TAKE_BACK: Final = (
 UNKNOWN_FOR: Final = 1800.0  # seconds after which a person is needed if a gate cannot be asked
 REFUSED_FOR: Final = 3600.0  # likewise if no node is taken back, because launches are refused
 STANDS_FOR: Final = 3600.0  # likewise if no further node comes to the target, and nobody has said otherwise
+_NAMED: Final = 8  # images by name
 _DECLARED: Final = frozenset({HeldBy.PAUSE, HeldBy.FREEZE, HeldBy.WINDOW, HeldBy.RATE})
 _HEALTH: Final = {
     GateResult.PASSING: (TRUE, "GatesPass"),
@@ -142,7 +144,7 @@ def _pinned(rollout: Rollout) -> tuple[str, str, str]:
     """Whether launches are pinned to the images of before, or why not."""
     stable = rollout.status.stable
     if rollout.keeps_images:
-        return TRUE, "Pinned", f"launches take {', '.join(image.id for image in stable.images)}"
+        return TRUE, "Pinned", f"launches take {shown([image.id for image in stable.images], _NAMED)}"
     if stable.why_not:
         return FALSE, "NotPossible", f"launches take the target: {stable.why_not}"
     return FALSE, "NotAskedFor", "launches take the target: newLaunches says so"

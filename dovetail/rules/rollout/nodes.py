@@ -1,7 +1,7 @@
 """Which nodes of a pool are at the target of its latest change, and which are on their way to it."""
 
 from collections import Counter
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
 from math import inf
 
 from dovetail.model import names
@@ -48,7 +48,6 @@ def _counted(snapshot: Snapshot, pool: NodePool) -> PoolNodes:
     staying: list[str] = []
     others = 0  # that leave for another reason than drift: they come to no target, and leave the pool's count
     changed, newest_old, newest_drift = 0, -inf, -inf
-    stable = snapshot.stable_images.get(pool.name, ())
     for claim in old:
         drifted = claim.condition(names.DRIFTED)
         if _leaves_otherwise(claim):
@@ -70,7 +69,7 @@ def _counted(snapshot: Snapshot, pool: NodePool) -> PoolNodes:
         newest_old=newest_old,
         ready=tuple(_known_from(claim) for claim in target if _is_ready(claim, snapshot)),
         unready=tuple(_not_ready_since(claim) for claim in target if _is_awaited(claim, snapshot)),
-        refusable=sum(_is_refusable(claim, stable) for claim in whole),
+        refusable=sum(is_refused(claim, pool, snapshot) for claim in (*old, *whole)),
         staying=tuple(staying),
         changed=changed,
         newest_drift=newest_drift,
@@ -93,14 +92,18 @@ def leaves_for_drift(claim: NodeClaim, snapshot: Snapshot) -> bool:
     pool = snapshot.pools.get(claim.labels.get(names.NODE_POOL, ""))
     if pool is None or pool.name not in snapshot.going_back:
         return claim.is_true(names.DRIFTED)
-    return not is_old(claim, pool) and _is_refusable(claim, snapshot.stable_images.get(pool.name, ()))
+    return is_refused(claim, pool, snapshot)
 
 
-def _is_refusable(claim: NodeClaim, stable: Collection[str]) -> bool:
-    """Whether a roll-out that goes back replaces a claim that is at the target. One that was launched with an older
-    image stays: the target may be that image again, and claims are judged one by one. Where no older image suited it,
-    it has the target's."""
-    return not _has_older_image(claim) and claim.image_id not in stable
+def is_refused(claim: NodeClaim, pool: NodePool, snapshot: Snapshot) -> bool:
+    """Whether a roll-out that goes back replaces it: a claim at the target, or one that was made of it and has drifted
+    since. One that was launched with an older image stays: the target may be that image again, and claims are judged
+    one by one. Where no older image suited it, it has the target's."""
+    is_made = not is_old(claim, pool) or (
+        claim.image_id and claim.created >= snapshot.refused_since.get(pool.name, inf)
+    )
+    stable = snapshot.stable_images.get(pool.name, ())
+    return bool(is_made) and not _has_older_image(claim) and claim.image_id not in stable
 
 
 def is_old(claim: NodeClaim, pool: NodePool) -> bool:
