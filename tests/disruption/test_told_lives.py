@@ -75,6 +75,24 @@ async def test_a_node_that_leaves_before_anybody_asked_whether_it_has_drifted_is
     assert state(life) == ("canary", RolloutState.REPLACING)
 
 
+async def test_a_node_that_leaves_before_anybody_asked_is_no_proof_that_the_next_change_is_taken_back() -> None:
+    life = await a_life(steps=(replace(CANARY, soak=900.0), HALF, REST))
+    await life.leave(min(life.world.nodes), held_for=24 * HOUR)
+    life.change("image-2")
+    while not life.rollout:
+        await life.beat(60.0)
+    life.order(Intent.PROMOTE)
+    while state(life) != ("rest", RolloutState.REPLACING):
+        await life.beat(60.0)
+    life.change("image-3")
+    while state(life)[0] != "canary":
+        await life.beat(60.0)
+    while state(life)[0] == "canary":
+        await life.beat(60.0)
+
+    assert state(life) == ("half", RolloutState.REPLACING)
+
+
 async def test_while_a_freeze_holds_it_a_roll_out_is_not_stalled_and_names_it() -> None:
     life = await a_life()
     life.change("image-2")

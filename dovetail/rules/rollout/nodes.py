@@ -78,11 +78,13 @@ def _counted(snapshot: Snapshot, pool: NodePool) -> PoolNodes:
 
 def returned(status: RolloutStatus, old: Claims, target: Claims, now: float) -> bool:
     """Whether the target is what most nodes ran when the first change appeared, as far as they are still there: by
-    nodes that had drifted from a target in between, and are at the target again. It needs no canary."""
+    nodes that had drifted from a target in between, and are at the target again. It needs no canary. One that was
+    deleted before anybody asked whether it has drifted says nothing."""
     if now - status.begun < SETTLED:
         return False
     stable = {image.id for image in status.stable.images}
-    ran = [claim.image_id in stable for claim in target if claim.created < status.stable.since < status.begun]
+    before = (each for each in target if each.created < status.stable.since < status.begun)
+    ran = [claim.image_id in stable for claim in before if claim.deleting_since is None]
     return 2 * sum(ran) > len(ran) + sum(claim.created < status.stable.since for claim in old)
 
 
