@@ -118,6 +118,16 @@ def test_as_many_pods_as_people_tolerate_are_no_objection(rule: NodesRule | None
     assert pool.gate[0] == verdict
 
 
+@pytest.mark.parametrize("started", [None, NOW - 30.0])
+def test_a_pod_that_is_on_its_way_when_the_step_begins_was_not_known_to_be_well(started: float | None) -> None:
+    pool = Pool({"svc": 1})
+    node = "" if started is None else "old0"
+    pool.look(pods_of("svc", node, ready=False, started=started), old=2, new=0)
+    pool.look(crashing("svc", "new0"), old=1, new=1, minutes=8)
+
+    assert pool.gate[0] == GateResult.PASSING
+
+
 def test_pods_that_admission_refuses_count_and_what_is_wanted_beyond_those_of_before_does_not() -> None:
     pool = Pool({"web": 4, "scaled": 2})
     scaled = pods_of("scaled", "old0", "old0")

@@ -34,6 +34,7 @@ class Fares:
     wants: int = 0
     present: int = 0
     lacks: int = 0
+    ready: int = 0
 
     @property
     def absent(self) -> int:
@@ -41,7 +42,8 @@ class Fares:
 
     @property
     def lacking(self) -> int:
-        return self.lacks + self.absent
+        """What is noted when a step begins: of a pod that is on its way nobody knows whether it was well."""
+        return max(0, self.wants - self.ready)
 
 
 def owner_of(pod: Pod) -> tuple[str, str]:
@@ -80,6 +82,7 @@ def fares_of(snapshot: Snapshot, owners: Collection[OwnerKey], now: float) -> Ma
         fares = found.get(owner_of(pod))
         if fares is not None and not is_terminal(pod):  # one that ends is replaced once it has ended
             fares.present += 1
+            fares.ready += is_active(pod) and bool(pod.ready)
             fares.lacks += is_active(pod) and bool(pod.node_name) and not pod.ready and not is_starting(pod, now)
     known = {(each.namespace, each.uid): each.replicas for each in snapshot.selector_sources.values()}
     for owner, fares in found.items():

@@ -5,6 +5,7 @@ its upkeep. Cloud, kubelets and controllers are played here, and what is true of
 """
 
 import random
+from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import count
@@ -32,6 +33,7 @@ from dovetail.messages.subjects import ClaimRef
 from dovetail.model import names
 from dovetail.model.nodes import Condition, Node, NodeClaim, NodeClassRef
 from dovetail.model.objects.watched_kinds import Kinds
+from dovetail.model.objects.workloads import SelectorSource
 from dovetail.model.own.claim_memory import images_of
 from dovetail.model.own.policies import Freeze, Policy, PolicyStatus, TimeRules
 from dovetail.model.own.rollouts import NewRollout, Rollout, RolloutStatus
@@ -63,6 +65,7 @@ from worlds.fakes.ports import FakeCatalogues
 from worlds.kept_rollouts import kept
 
 POOL: Final = "a"
+SINGLE: Final = "single-"  # how names of services of one replica begin
 BOOTS, STARTS, LEAVES = 60.0, 30.0, 60.0
 BORN: Final = 1_700_000_000.0
 SETTINGS: Final = DisruptionSettings()
@@ -102,7 +105,18 @@ class Seen(FakeLookups):
             rollouts=world.rules.rollouts,
             policies=world.rules.policies,
             freezes=world.rules.freezes,
+            selector_sources=self.wanted(),
         )
+
+    def wanted(self) -> dict[str, SelectorSource]:
+        """The ReplicaSets, each of which wants the pods that it was given."""
+        wants = Counter(pod.owners[0].name for pod in self.world.pods.values())
+        return {
+            f"ReplicaSet/default/{name}": SelectorSource(
+                kind="ReplicaSet", name=name, namespace="default", uid=name, replicas=number
+            )
+            for name, number in wants.items()
+        }
 
 
 class Offers(FakeCatalogues):
@@ -204,6 +218,10 @@ class Life:
     away: bool = False  # no worker looks; Schedulers decide all the same, by what is written
     odd: dict[str, str] = field(default_factory=dict)
     bad: set[str] = field(default_factory=set)  # images on which pods crash
+    mild: set[str] = field(default_factory=set)  # those of them on which only services of one replica do
+    broken: set[str] = field(
+        default_factory=set
+    )  # UIDs of pods that crash wherever they are, and did before any change
     unready: set[str] = field(default_factory=set)  # claims whose nodes are not ready
     held: dict[str, float] = field(default_factory=dict)  # node -> until when something holds its drain
     image_of: dict[str, str] = field(default_factory=dict)  # claim UID -> the image of its instance
@@ -438,10 +456,15 @@ class Life:
         if not pod.node_name:
             return
         up = pod.started is not None and self.now - pod.started >= STARTS
-        crashes = up and self.image_on(pod.node_name) in self.bad
+        crashes = up and (pod.uid in self.broken or self.harms(pod))
         is_ready = up and not crashes
         if (pod.ready, pod.failing) != (is_ready, crashes):
             self.world.pods[pod.uid] = replace(pod, ready=is_ready, failing=crashes)
+
+    def harms(self, pod: Pod) -> bool:
+        """Whether the image of its node makes it crash."""
+        image = self.image_on(pod.node_name)
+        return image in self.bad and (image not in self.mild or pod.owners[0].name.startswith(SINGLE))
 
     # What people have.
 

@@ -6,10 +6,12 @@ from typing import Final
 
 from dovetail.model.own.policies import Policy, TimeRules
 from dovetail.model.own.rollouts import Intent, RolloutPlan, RolloutStep
+from tests.disruption.lives.pool_life import SINGLE
 from tests.disruption.lives.truth import HOUR, JudgedLife
 
 Story = Callable[[JudgedLife], Awaitable[None]]
 LONG: Final = 10 * HOUR
+REMEMBERED: Final = 100  # services of one replica that the memory of a step has room for in any case
 
 
 def born(seed: str, least: int = 8, most: int = 14) -> JudgedLife:
@@ -29,13 +31,15 @@ def born(seed: str, least: int = 8, most: int = 14) -> JudgedLife:
     nodes = chosen.randint(least, most)
     life.add_pods("web", nodes * 2)
     for number in range(nodes):
-        life.add_pods(f"single-{number}", 1)
+        life.add_pods(f"{SINGLE}{number}", 1)
     life.add_pods("db", nodes)
     return life
 
 
 async def grown(life: JudgedLife) -> None:
-    """Its nodes are there, and old enough."""
+    """Its nodes are there, and old enough. Some of its pods may crash all the while, whatever people do."""
+    ill = life.chosen.choice([0, 0, 1, 3])
+    life.broken.update(life.chosen.sample(sorted(life.world.pods), ill))
     for _ in range(6):
         await life.beat(60.0)
     assert all(pod.node_name for pod in life.world.pods.values())
@@ -54,8 +58,10 @@ async def good_change(life: JudgedLife) -> None:
 
 
 async def bad_change(life: JudgedLife) -> None:
-    """An image on which every pod crashes."""
+    """An image on which every pod crashes, or every service of one replica alone."""
     life.bad.add("image-2")
+    if life.chosen.random() < 0.5 and len(life.world.nodes) <= REMEMBERED:
+        life.mild.add("image-2")
     life.change("image-2")
 
 

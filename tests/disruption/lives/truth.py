@@ -208,7 +208,8 @@ class JudgedLife(Life):
         if target.open_since is None and state in UNDER_WAY and step == self.steps[-1].name and knows:
             target.open_since = now
         ill = self.image in self.bad and any(
-            pod.failing and self.image_on(pod.node_name) == self.image for pod in self.world.pods.values()
+            pod.failing and pod.uid not in self.broken and self.image_on(pod.node_name) == self.image
+            for pod in self.world.pods.values()
         )
         target.ill_since = (target.ill_since or now) if ill else None
         self.judge_progress(state)
@@ -248,8 +249,7 @@ class JudgedLife(Life):
         """When all has come to rest: a bad image that is taken back is on no node."""
         for target in self.targets:
             if target.image in self.bad and target.refused and self.rollout and self.rollout.rolls_back:
-                known = [(n, c) for n, c in self.world.claims.items() if c.uid not in self.odd]
-                left = [name for name, claim in known if self.image_of.get(claim.uid) == target.image]
+                left = [n for n, c in self.world.claims.items() if self.image_of.get(c.uid) == target.image]
                 if left:
                     self.fails(f"{target.image} was refused, and {left} have it still")
 
