@@ -133,7 +133,7 @@ async def test_values_that_are_too_few_only_now_are_named_with_what_they_lack(tm
     values = [first.name, "no-such-type" if why == "none of the kind" else second.name]
     only = {"key": names.INSTANCE_TYPE, "operator": "In", "values": values, "minValues": 2}
     pool["spec"]["template"]["spec"]["requirements"] = [only]
-    look = await looked(a_world(tmp_path, pool, a_pod("lone")))
+    look = await looked(a_world(tmp_path, pool, pod_manifest("lone")))
     out = sold_out(look, 150.0) if why != "full" else without_addresses(look)
     short = next(each for each in out.snapshot.catalogues["web"].types if each.name == second.name)
     catalogues = {"web": Catalogue(types=tuple(short if each.name == second.name else each for each in types))}
@@ -159,7 +159,7 @@ async def test_values_that_are_too_few_only_now_are_named_with_what_they_lack(tm
 
 async def test_a_pod_whose_only_pool_is_sold_out_has_an_event_that_says_so(tmp_path: Path) -> None:
     """PLC-60: as it has where subnets are full, or another type of the pool is too small."""
-    look = sold_out(await looked(a_world(tmp_path, a_ready_pool("ice"), a_pod("lone"))), 150.0)
+    look = sold_out(await looked(a_world(tmp_path, a_ready_pool("ice"), pod_manifest("lone"))), 150.0)
 
     placement = place(Index(look.snapshot, placement_settings(look.settings)))
     notices = {each.kind: each.message for each in placement_notices(look.snapshot, placement)}

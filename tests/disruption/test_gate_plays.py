@@ -8,7 +8,7 @@ from typing import Final
 import pytest
 
 from dovetail.model.own.gates import GateResult
-from dovetail.rules.rollout.gates import STARTS_WITHIN
+from dovetail.rules.rollout.before import STARTS_WITHIN
 from dovetail.rules.rollout.moves import CONFIRMED
 from tests.disruption.test_roll_back_plays import NEW, NODES, OLD, Play, a_rollout
 from worlds.disruption import NOW

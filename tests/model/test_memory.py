@@ -132,11 +132,11 @@ def test_what_grows_too_large_forgets_its_oldest() -> None:
 
 def test_two_memories_of_one_annotation_leave_each_other_as_they_are_whatever_somebody_has_made_of_one() -> None:
     other = Memory(MEMORY.name, Noted, part="more")
-    both = other.write(MEMORY.write(a_pool(), [Noted("a")]), [Noted("b")])
+    both = other.write(MEMORY.write(a_general_pool(), [Noted("a")]), [Noted("b")])
 
     assert (MEMORY.read(both), other.read(both)) == ((Noted("a"),), (Noted("b"),))
     assert other.read(MEMORY.write(both, [])) == (Noted("b"),)
-    assert other.write(MEMORY.write(both, []), []).annotations == a_pool().annotations
+    assert other.write(MEMORY.write(both, []), []).annotations == a_general_pool().annotations
     for spoilt in ('{"v":1,"more":' + "[" * 900 + "]" * 900 + "}", '{"v":1,"more":"' + "x" * (LARGEST - 99) + '"}'):
         again = MEMORY.write(with_text(spoilt), [Noted(f"{number}" * 40) for number in range(9)])
         assert len(again.annotations[MEMORY.name]) <= LARGEST

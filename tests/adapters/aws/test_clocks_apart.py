@@ -4,14 +4,14 @@ import pytest
 
 from dovetail.ports.failures import Unauthenticated
 from tests.adapters.aws.conftest import Stage
-from worlds.aws import a_claim
+from worlds.aws import a_claim_of_ec2
 
 
 @pytest.mark.parametrize("ahead", [600, -600])
 async def test_some_minutes_change_nothing_of_a_launch_and_an_end(stage: Stage, ahead: int) -> None:
     await stage.with_class()
     stage.patch(clockAhead=ahead)
-    claim = a_claim()
+    claim = a_claim_of_ec2()
     instance = await stage.launched(claim)
     cloud = stage.adapter.cloud
 
@@ -25,7 +25,7 @@ async def test_some_minutes_change_nothing_of_a_launch_and_an_end(stage: Stage, 
 async def test_an_instance_that_is_not_shown_yet_is_not_gone_though_the_clock_of_aws_is_behind(stage: Stage) -> None:
     await stage.with_class()
     stage.patch(clockAhead=-600, visibleAfter=3600)
-    claim = a_claim()
+    claim = a_claim_of_ec2()
     instance = await stage.launched(claim)
 
     assert await stage.adapter.cloud.find(provider_id=instance.provider_id) is not None
