@@ -1,6 +1,7 @@
 """What may go on goes on while the servers around a worker are sick: the whole worker, on real servers."""
 
 import asyncio
+import os
 import re
 import socket
 import sys
@@ -9,7 +10,6 @@ import urllib.error
 import urllib.request
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, fields
 from functools import partial
 from pathlib import Path
 
@@ -23,25 +23,15 @@ from dovetail.model.values.json import Json
 from dovetail.model.values.time import format_time
 from testbed.faults import Fault, HttpProxy, TcpProxy, paused, skewed
 from testbed.plane.api import ApiClient
-from testbed.up import Everything
 from tests.cluster.system.scenes import gone, settle
 from worlds.cluster.ground import Ground
 from worlds.cluster.objects import DEPLOYMENTS, deployment, node_pool
+from worlds.loaded.processes import start_process
 
 pytestmark = pytest.mark.cluster
 
 ROLE_BINDINGS = "/apis/rbac.authorization.k8s.io/v1/namespaces/{}/rolebindings"
 LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Commanded(Everything):
-    """Everything, with a worker that is started by another command."""
-
-    command: tuple[str, ...]
-
-    def worker_command(self) -> list[str]:
-        return list(self.command)
 
 
 class Hurt:
@@ -60,14 +50,15 @@ class Hurt:
         """Beside those that run."""
         everything = self.ground.everything
         environment = {
+            **os.environ,
             **everything.environment,
             "KUBECONFIG": str(self.proxy.kubeconfig(everything.folder)),
             "HEALTH_PROBE_PORT": str(self.port),
             **further,
         }
-        given = {each.name: getattr(everything, each.name) for each in fields(everything)}
-        hurt = Commanded(**{**given, "environment": environment}, command=tuple(command or everything.worker_command()))
-        self.ground.workers.append(hurt.start_worker())
+        with (everything.folder / "worker.log").open("ab") as log:
+            worker = start_process(command or everything.worker_command(), environment, log)
+        self.ground.workers.append(worker)
 
     async def healthz(self) -> tuple[int, str]:
         return await asyncio.to_thread(_get, f"http://127.0.0.1:{self.port}/healthz")
