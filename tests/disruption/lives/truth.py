@@ -12,6 +12,7 @@ from dovetail.model import names
 from dovetail.model.nodes import NodeClaim
 from dovetail.model.own.rollout_approvals import Approval
 from dovetail.model.own.rollouts import Intent, Rollout, RolloutState, RolloutStatus, RolloutStep
+from dovetail.model.pods import Pod
 from tests.disruption.lives.pool_life import BORN, POOL, Flight, Life, a_template
 from worlds.kept_rollouts import whole
 
@@ -208,7 +209,7 @@ class JudgedLife(Life):
         if target.open_since is None and state in UNDER_WAY and step == self.steps[-1].name and knows:
             target.open_since = now
         ill = self.image in self.bad and any(
-            pod.failing and pod.uid not in self.broken and self.image_on(pod.node_name) == self.image
+            pod.failing and self.was_well(pod) and self.image_on(pod.node_name) == self.image
             for pod in self.world.pods.values()
         )
         target.ill_since = (target.ill_since or now) if ill else None
@@ -217,6 +218,11 @@ class JudgedLife(Life):
             left = [c.name for c in self.world.claims.values() if not self.is_at_target(c) and self.is_free(c)]
             if left and not self.stalled():
                 self.fails(f"an hour after the way back in Git {left} are still there and not marked")
+
+    def was_well(self, pod: Pod) -> bool:
+        """Whether anybody could know so: it crashes for no reason of its own, and its owner is older than the change. A
+        younger one has nothing to be compared with, and is named."""
+        return pod.uid not in self.broken and pod.created < self.target.since
 
     def is_free(self, claim: NodeClaim) -> bool:
         """Whether nothing takes it yet."""
