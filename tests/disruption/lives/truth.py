@@ -168,7 +168,8 @@ class JudgedLife(Life):
             self.fails(f"{came} nodes are at the target or on their way, of {bound}")
         target = self.target
         known = SEEN_ILL if not self.away else 3 * SEEN_ILL
-        if target.ill_since is not None and self.now - target.ill_since > known and not target.promoted:
+        holds = not (target.promoted or self.is_complete())  # an image that breaks once it is everywhere is in no step
+        if holds and target.ill_since is not None and self.now - target.ill_since > known:
             self.fails(f"one more node goes to {self.image}, on which pods have crashed for ten minutes")
         opened = target.open_since
         for each in flight.command.targets:
