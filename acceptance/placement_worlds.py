@@ -83,7 +83,7 @@ class TypeReader:
         draft.reservation_capacity = raw.get("reservationCapacity") or 0
         draft.capacity_override = None if override is None else parse_resources(override)
         draft.overhead_override = None if overhead is None else parse_resources(overhead)
-        draft.price_overlay = draft.may_be_asked = draft.unpriced = False
+        draft.price_overlay = draft.may_be_asked = draft.unpriced = draft.full = False
         draft.short_until = draft.short_since = 0.0
         draft.closed = ""
         draft.__class__ = Offering

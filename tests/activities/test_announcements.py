@@ -164,8 +164,8 @@ async def test_what_cannot_be_said_holds_up_neither_a_mark_nor_an_undo_nor_a_dra
     assert "Node node-1 does not say MaintenancePlanned=True" in caplog.text
 
 
-async def test_what_was_said_of_a_held_drain_goes_with_the_mark_and_the_deadline_of_the_node_stays() -> None:
-    """TRM-49. The pods of the node's next disruption would else be deleted at once."""
+async def test_what_was_said_of_a_held_drain_goes_with_the_mark_and_so_does_a_deadline_without_a_delete() -> None:
+    """TRM-49, DIS-12. The pods of the node's next disruption would else be deleted at once."""
     world, deadline = World(), {names.TERMINATION_DEADLINE: "2030-01-01T00:00:00Z"}
     for levels in (tuple(Level), (Level.NOTIFY,)):
         world.put(a_joined_claim(), a_joined_node())
@@ -175,4 +175,4 @@ async def test_what_was_said_of_a_held_drain_goes_with_the_mark_and_the_deadline
         world.put(replace(claim, annotations={**claim.annotations, **said}))
         await unmark(world, FakeNodes(world))
 
-        assert dict(world.claims["pool-1"].annotations) == deadline
+        assert dict(world.claims["pool-1"].annotations) == {}
