@@ -100,6 +100,7 @@ class Offering:
     price: float
     available: bool = True
     reservation_capacity: int = 0
+    launched_with: str = ""  # one launch takes only reserved offerings that have the same here
     full: bool = False  # all instances of its reservation are in use, and nothing else keeps one from being launched
     capacity_override: Resources | None = None
     overhead_override: Resources | None = None

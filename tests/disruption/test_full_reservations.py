@@ -306,3 +306,22 @@ def test_an_explanation_says_for_whom_it_waits(why: str) -> None:
     )
 
     assert "n1: No node leaves first: late is not up yet" in examples(decide(world, OPEN, never))
+
+
+@pytest.mark.parametrize(("larger", "kind"), [((), "on-demand"), ((("s", 5),), "reserved")])
+def test_a_replacement_is_on_demand_where_reservations_are_of_too_few_types(
+    larger: tuple[tuple[str, int], ...], kind: str
+) -> None:
+    """PLQ-70: a claim for the reservation of one type could not have two to choose from."""
+    two = (*EITHER, Expression(key=names.INSTANCE_TYPE, operator="Exists", min_values=2))
+    other = [
+        replace(each, values=("m16",)) if each.key == names.INSTANCE_TYPE else each
+        for each in offered(*larger).requirements
+    ]
+    types = (offered(("r", 5)), replace(offered(*larger), name="m16", requirements=tuple(other)))
+    pair = a_pair("n1", also=(names.DRIFTED,))
+
+    [command] = commands(world_of([pair], a_pool(requirements=two, consolidate_after=None), types=types))
+
+    [replacement] = command.replacements
+    assert {e.key: e.values for e in replacement.requirements}[names.CAPACITY_TYPE] == (kind,)

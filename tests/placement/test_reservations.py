@@ -1,15 +1,17 @@
 """PLC-70 and PLC-183 to PLC-188: which reserved capacity a proposed node holds, and which pods wait for it."""
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
 
 from dovetail.model import names
 from dovetail.model.places.placements import Placement
-from dovetail.model.pods import Pod
+from dovetail.model.pods import Expression, Pod
 from dovetail.model.pools import Catalogue, InstanceType, Offering
 from dovetail.model.snapshot import Snapshot
 from dovetail.placement.place_pods import simulate
+from dovetail.placement.proposals import proposed_nodes
 from dovetail.placement.settings import PlacementSettings
 from tests.placement.builders import (
     a_general_pool,
@@ -201,3 +203,102 @@ def test_a_pod_that_waited_keeps_its_pool_and_its_preference_in_the_next_pass(le
     assert ([node.pool for node in before.new], waiting(before)) == (["heavy"], ["reserved_offering"])
     assert [(node.pool, *node.requirements[names.ZONE].values) for node in after.new] == [("heavy", "z1")]
     assert held(after) == ([["r"]] if left else [[]])
+
+
+def of_three_types(least: int, *kinds: str, **reservations: int) -> Snapshot:
+    """A pool that asks for at least so many of three types, of which some have a reservation with so much left."""
+    three = {"small": SMALL, "large": LARGE, "largest": a_type("largest", "16", 0.8)}
+    types = tuple(reserved(t, f"r-{n}", reservations[n]) if n in reservations else t for n, t in three.items())
+    asks = (
+        Expression(key=names.INSTANCE_TYPE, operator="Exists", min_values=least),
+        one_of(names.CAPACITY_TYPE, *(kinds or (names.CAPACITY_RESERVED, "on-demand"))),
+    )
+    pods = [a_waiting_pod(f"p{number}", shape=APART) for number in range(2)]
+    return a_snapshot(pods, pools=[a_general_pool(requirements=asks)], types=types)
+
+
+def kinds(placement: Placement) -> list[list[str]]:
+    """The capacity types of each claim."""
+    nodes, _ = proposed_nodes(placement.new, SETTINGS.well_known)
+    return [list(each.values) for node in nodes for each in node.requirements if each.key == names.CAPACITY_TYPE]
+
+
+@pytest.mark.parametrize("ask", [placed, lambda world, settings: simulate(an_index(world, settings))])
+def test_reservations_of_too_few_types_for_a_minimum_are_left_to_others(
+    ask: Callable[[Snapshot, PlacementSettings], Placement],
+) -> None:
+    """PLQ-70: the launch would find these types alone. Replacements are planned by simulations."""
+    found = ask(of_three_types(2, small=5), SETTINGS)
+
+    assert (held(found), kinds(found), waiting(found)) == ([[], []], [["on-demand"], ["on-demand"]], [])
+    assert held(ask(of_three_types(2, small=5, large=5), SETTINGS)) == [["r-large", "r-small"]] * 2
+
+
+def test_reservations_that_no_one_launch_may_go_into_do_not_meet_a_minimum_together() -> None:
+    """PLQ-70: of those that do, the node holds the ones that meet it."""
+    world = of_three_types(2, small=5, large=5, largest=5)
+    one, two, three = world.catalogues["default"].types
+
+    def launched_with(item: InstanceType, group: str) -> InstanceType:
+        offerings = tuple(replace(o, launched_with=group if o.reservation_capacity else "") for o in item.offerings)
+        return replace(item, offerings=offerings)
+
+    def holding(*groups: str) -> list[list[str]]:
+        types = tuple(launched_with(each, group) for each, group in zip((one, two, three), groups, strict=True))
+        return held(placed(replace(world, catalogues={"default": Catalogue(types=types)}), SETTINGS))
+
+    assert holding("a", "b", "c") == [[], []]
+    assert holding("a", "b", "b") == [["r-large", "r-largest"]] * 2
+
+
+def test_a_pod_waits_while_another_node_holds_what_its_minimum_lacks_and_no_longer() -> None:
+    """PLQ-70, PLC-184: once the reservation is full, its node is of other capacity."""
+    first, then = (placed(of_three_types(2, small=left, large=5), SETTINGS) for left in (1, 0))
+
+    assert (held(first), waiting(first)) == ([["r-large", "r-small"]], ["reserved_offering"])
+    assert (held(then), kinds(then)) == ([[], []], [["on-demand"], ["on-demand"]])
+
+
+def test_best_effort_lowers_the_minimum_of_a_node_that_holds_reservations_of_fewer_types() -> None:
+    """PLQ-70, PLC-123, PLC-125."""
+    settings = replace(SETTINGS, min_values_policy="BestEffort")
+
+    found = {least: placed(of_three_types(least, small=5), settings) for least in (1, 2)}
+
+    assert [held(each) for each in found.values()] == [[["r-small"]] * 2] * 2
+    assert [
+        [
+            (node.requirements[names.INSTANCE_TYPE].min_values, node.annotations[names.MIN_VALUES_RELAXED])
+            for node in e.new
+        ]
+        for e in found.values()
+    ] == [[(1, "false")] * 2, [(1, "true")] * 2]
+
+
+def test_a_pool_of_reserved_capacity_alone_says_that_its_minimum_is_not_met() -> None:
+    """PLQ-70, PLC-122: of three types one has a reservation, and one cannot be launched with it."""
+    world = of_three_types(2, names.CAPACITY_RESERVED, small=5, large=5)
+    small, large, _ = world.catalogues["default"].types
+    offerings = tuple(replace(o, launched_with="other" if o.reservation_capacity else "") for o in large.offerings)
+    types = (small, replace(large, offerings=offerings))
+
+    found = placed(replace(world, catalogues={"default": Catalogue(types=types)}), SETTINGS)
+
+    [said] = {pool.conflict for refused in found.refused for pool in refused.pools}
+    assert waiting(found) == ["min_values"] * 2
+    assert said == "minValues requirement is not met: node.kubernetes.io/instance-type has 1 of 2"
+
+
+@pytest.mark.parametrize("ask", [placed, lambda world, settings: simulate(an_index(world, settings))])
+def test_a_node_is_not_left_reservations_of_too_few_types_by_a_later_pod(
+    ask: Callable[[Snapshot, PlacementSettings], Placement],
+) -> None:
+    """PLQ-70, PLC-184: a pod that needs the larger types gets a node of its own."""
+    world = of_three_types(2, small=5, large=5)
+    later = replace(a_waiting_pod("b"), requests={**a_waiting_pod("b").requests, "memory": 10 * 2**30})
+    pods = [a_waiting_pod("a", cpu="1.5"), later]
+
+    found = ask(a_snapshot(pods, pools=list(world.pools.values()), types=world.catalogues["default"].types), SETTINGS)
+
+    assert held(found) == [[], ["r-large", "r-small"]]
+    assert sorted(kinds(found)) == [["on-demand"], ["reserved"]]

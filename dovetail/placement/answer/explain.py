@@ -5,7 +5,7 @@ success, what is true at its end was true when the pod was last tried. For each 
 fails is the reason (PLC-150 to PLC-157); if no types were left, so are the criteria that excluded them (PLC-124).
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from operator import le
 from typing import NamedTuple
@@ -31,7 +31,6 @@ from dovetail.placement.answer.remedies import beside, remedy
 from dovetail.placement.closed_offerings import closed_offerings, closed_words, sold_out, sold_out_words
 from dovetail.placement.constraints.demands import Demand
 from dovetail.placement.constraints.domain_choices import targets
-from dovetail.placement.constraints.reservations import NONE
 from dovetail.placement.constraints.topology_groups import DomainGroup, HostGroup
 from dovetail.placement.facts.claim_rules import POD_RESOURCES, TOO_LARGE
 from dovetail.placement.facts.masks import bits
@@ -225,11 +224,12 @@ class Explainer:
                 return _Why("devices", drafts.devices.why_no_type(needs, template, left))
             left = drafts.with_devices(needs, template, left)
         if left:
-            if short := drafts.short(template, state, left):
-                wanted = ", ".join(f"{key} has {count} of {state.minima[key]}" for key, count in sorted(short.items()))
-                return _Why("min_values", f"minValues requirement is not met: {wanted}")
-            if drafts.reservations.available(template, state, left, NONE) is None:
+            begun = drafts.begin(template, state, left)
+            if begun is None:
                 return _Why("reserved_offering", "suitable reserved capacity exists but cannot be had now")
+            if isinstance(begun, Mapping):
+                wanted = ", ".join(f"{key} has {count} of {state.minima[key]}" for key, count in sorted(begun.items()))
+                return _Why("min_values", f"minValues requirement is not met: {wanted}")
             return None
         daemon_sets = template.fit.crowding(demand.wanted, rows & state.rows)
         reason, words = self._criteria(demand, template, state, rows)

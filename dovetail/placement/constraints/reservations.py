@@ -29,29 +29,45 @@ class Reservations:
         self._left = dict(counts)
         self._strict = strict
         self._enabled = enabled
-        self._suiting: dict[State, list[tuple[int, str]]] = {}
+        self._suiting: dict[State, list[tuple[int, str, str]]] = {}
 
-    def _of_state(self, template: Template, state: State) -> list[tuple[int, str]]:
-        """The suitable reserved offerings of a state: the rows of their type and the reservation."""
+    def _of_state(self, template: Template, state: State) -> list[tuple[int, str, str]]:
+        """The suitable reserved offerings of a state: the rows of the type, the reservation, what it launches with."""
         known = self._suiting.get(state)
         if known is None:
             known = self._suiting[state] = [
-                (template.table.type_rows[number], offering.reservation)
+                (template.table.type_rows[number], offering.reservation, offering.source.launched_with)
                 for number, item in enumerate(template.table.types)
                 for offering in item.offerings
                 if offering.reservation is not None and state.accepts(offering.requirements)
             ]
         return known
 
+    def _suitable(self, template: Template, state: State, rows: int) -> Held:
+        return frozenset(reservation for mask, reservation, _ in self._of_state(template, state) if mask & rows)
+
     def available(self, template: Template, state: State, rows: int, held: Held) -> Held | None:
         """What the draft would hold; None: its pod must wait for reserved capacity (PLC-183, PLC-184)."""
         if not self._enabled or not template.reserved_rows:
             return NONE
-        suitable = {reservation for mask, reservation in self._of_state(template, state) if mask & rows}
+        suitable = self._suitable(template, state, rows)
         found = frozenset(r for r in suitable if r in held or self._left.get(r, 0) > 0)
         if self._strict and not found and (suitable or held):
             return None
         return found
+
+    def launchable(self, template: Template, state: State, rows: int, held: Held) -> list[tuple[Held, int]]:
+        """The parts of what is held that one launch may go into, each with those of the rows that have some of it."""
+        parts: dict[str, tuple[Held, int]] = {}
+        for mask, reservation, launched_with in self._of_state(template, state):
+            if reservation in held and mask & rows:
+                part, its = parts.get(launched_with, (NONE, 0))
+                parts[launched_with] = part | {reservation}, its | mask & rows
+        return list(parts.values())
+
+    def worth_waiting_for(self, template: Template, state: State, rows: int) -> Held:
+        """All that would suit if no other draft of the pass held it; nothing where no pod waits."""
+        return self._suitable(template, state, rows) if self._strict else NONE
 
     def exchange(self, before: Held, after: Held) -> None:
         """Hold what is new and give back the rest (PLC-185)."""

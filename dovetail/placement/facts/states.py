@@ -7,7 +7,7 @@ it is a different one for every draft, and a placeholder until the node exists.
 
 from collections.abc import Callable, Mapping
 
-from dovetail.model.names import HOSTNAME
+from dovetail.model.names import CAPACITY_RESERVED, CAPACITY_TYPE, HOSTNAME
 from dovetail.model.scheduling.requirements import (
     Requirement,
     RequirementSet,
@@ -110,6 +110,10 @@ class State:
             each = (self.pin(key, frozenset((domain,))) for domain in domains)
             found = self._pinned_each[pinned] = tuple([state for state in each if state is not None])
         return found
+
+    def without_reserved(self) -> "State | None":
+        """This set for capacity that is not reserved; None if it asks for nothing else."""
+        return self._with({CAPACITY_TYPE: requirement(CAPACITY_TYPE, "NotIn", (CAPACITY_RESERVED,))})
 
     def accepts(self, offering: RequirementSet) -> bool:
         """Whether an offering suits; well-known labels may be undefined (PLC-43, PLC-44)."""

@@ -8,8 +8,10 @@ A draft that has no type left in the domain that a spread asks for now may still
 asks for another domain; it stays a candidate (unlike PLF-14).
 """
 
+from collections.abc import Mapping
 from itertools import chain, product
 from operator import add, le
+from typing import NamedTuple
 
 from dovetail.model import names
 from dovetail.model.pods import HostPort, Pod
@@ -36,6 +38,15 @@ _PATIENCE = 8
 
 class ReservationRefusal(Exception):
     """Suitable reserved capacity exists but cannot be had now (PLC-184)."""
+
+
+class Beginning(NamedTuple):
+    """What a new draft requires and holds before its first pod."""
+
+    state: State
+    rows: int
+    held: Held
+    relaxed: bool  # whether a minimum was lowered for it (PLC-125)
 
 
 class DraftPlacer:
@@ -160,9 +171,7 @@ class DraftPlacer:
         for state in options:
             left = rows & state.rows
             if left and (not state.minima or not self.short(template, state, left)):
-                held: Held | None = NONE
-                if template.reserved_rows:
-                    held = self.reservations.available(template, state, left, draft.held)
+                held = self._kept(draft, state, left) if template.reserved_rows else NONE
                 if held is not None:
                     draft.settle(left)
                     self._hold(draft, held)
@@ -213,6 +222,51 @@ class DraftPlacer:
             if left is not None and left < min(wanted, short.get(key, wanted)):
                 short[key] = left
         return short
+
+    def _held_for(self, template: Template, state: State, rows: int, held: Held) -> tuple[Held, dict[str, int]]:
+        """What of it one launch may go into, and the keys with too few values among its types, as a launch into
+        reservations takes no others. Nothing is asked of its capacity types: it has one (PLC-187)."""
+        if not held or not state.minima:
+            return held, {}
+        found: list[tuple[Held, dict[str, int]]] = []
+        for part, its in self.reservations.launchable(template, state, rows, held):
+            short = self.short(template, state, its)
+            short.pop(names.CAPACITY_TYPE, None)
+            found.append((part, short))
+        return min(found, key=lambda each: sum(state.minima[key] - count for key, count in each[1].items()))
+
+    def _kept(self, draft: NodeDraft, state: State, rows: int) -> Held | None:
+        """What the draft would hold then; None: its pod must wait, or would cost the draft what it holds."""
+        held = self.reservations.available(draft.template, state, rows, draft.held)
+        if not held or not state.minima:
+            return held
+        kept, few = self._held_for(draft.template, state, rows, held & draft.held or held)
+        return kept if not few else None if draft.held else NONE
+
+    def begin(self, template: Template, target: State, rows: int) -> Beginning | Mapping[str, int] | None:
+        """How a new draft of these rows would begin. Otherwise the keys with too few values and how many each has
+        (PLC-122); None: its pod must wait for reserved capacity (PLC-184)."""
+        strict = self._settings.min_values_policy == "Strict"
+        short = self.short(template, target, rows)
+        if short and strict:
+            return short
+        state = target.with_minima(short) if short else target
+        available = self.reservations.available(template, state, rows, NONE)
+        if available is None:
+            return None
+        held, few = self._held_for(template, state, rows, available)
+        if not few:
+            return Beginning(state, rows, held, relaxed=bool(short))
+        if not strict:
+            return Beginning(state.with_minima(few), rows, held, relaxed=True)
+        every = self.reservations.worth_waiting_for(template, state, rows)
+        if every and not self._held_for(template, state, rows, every)[1]:
+            return None
+        other = state.without_reserved()
+        left = rows & other.rows if other is not None else 0
+        if other is None or not left or self.short(template, other, left):
+            return few
+        return Beginning(other, left, NONE, relaxed=False)
 
     @staticmethod
     def _values_left(table: TypeTable, state: State, rows: int, key: str) -> int | None:
@@ -292,25 +346,21 @@ class DraftPlacer:
                 left = rows & target.rows
                 if not left:
                     continue
-                short = self.short(template, target, left)
-                if short and self._settings.min_values_policy == "Strict":
-                    continue
-                state = target.with_minima(short) if short else target
-                held = self.reservations.available(template, state, left, NONE)
-                if held is not None:
+                begun = self.begin(template, target, left)
+                if isinstance(begun, Beginning):
                     draft = NodeDraft(
                         number=len(self.made),
                         template=template,
-                        state=state,
-                        rows=left,
+                        state=begun.state,
+                        rows=begun.rows,
                         used=[],
-                        min_values_relaxed=bool(short),
+                        min_values_relaxed=begun.relaxed,
                         start=start,
                     )
-                    self._create(draft, held)
-                    self._commit(demand.shape, pod, draft, state, list(demand.wanted))
+                    self._create(draft, begun.held)
+                    self._commit(demand.shape, pod, draft, begun.state, list(demand.wanted))
                     return True
-                waits = True
+                waits = waits or begun is None
         if waits:
             raise ReservationRefusal
         return False

@@ -271,5 +271,6 @@ def _reserved_offering(sized: SizedType, kind: OfferingKind, now: Circumstances,
         available=suits and not closed,
         closed=closed if suits else "",
         reservation_capacity=each.count,
+        launched_with=each.launched_with,
         full=full,
     )

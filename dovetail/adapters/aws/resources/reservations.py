@@ -38,6 +38,12 @@ class Reservation:
     end: float | None
     expiring: bool = False
 
+    @property
+    def launched_with(self) -> str:
+        """A fleet takes reservations of one kind only, and of capacity blocks one (AWS-79)."""
+        alone = f"/{self.id}" if self.kind == "capacity-block" else ""
+        return f"{self.kind}/{self.interruptible}{alone}"
+
 
 def is_expiring(kind: str, end: float | None, now: float) -> bool:
     """Whether it is a block that EC2 takes back soon. By the clock: EC2 may not answer in its last hour (AWS-143)."""
