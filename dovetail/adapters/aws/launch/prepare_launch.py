@@ -314,9 +314,10 @@ def _why_none(
     if allowed and not any(each.sized.has_image for each in allowed):
         return LaunchRefused(reason="LaunchFailed", message=NO_IMAGE)
     reopened = suitable_types(claim.requirements, map(_reopened, allowed))
-    if isinstance(found, LaunchRefused) or isinstance(choose(claim, reopened, strict_min_values=False), FleetChoice):
-        return found
-    return NOTHING_SUITS
+    refused = isinstance(found, LaunchRefused)
+    if isinstance(choose(claim, reopened, strict_min_values=refused), FleetChoice):
+        return NoCapacity(message=found.message)
+    return found if refused else NOTHING_SUITS
 
 
 def _reopened(each: OfferedType) -> OfferedType:

@@ -96,7 +96,16 @@ def suitable_types(requirements: Iterable[Expression], offered: Iterable[Offered
 def choose(
     claim: NodeClaim, among: SuitableTypes, *, strict_min_values: bool
 ) -> FleetChoice | NoCapacity | LaunchRefused:
-    """A choice, or why there is none."""
+    """A choice, or why there is none. Where reservations alone do not meet a minimum, what the claim allows besides
+    them."""
+    found = _chosen(claim, among, strict=strict_min_values)
+    if isinstance(found, LaunchRefused) and any(each.reserved for each in among.types):
+        instead = _chosen(claim, _unreserved(among), strict=strict_min_values)
+        return instead if isinstance(instead, FleetChoice) else found
+    return found
+
+
+def _chosen(claim: NodeClaim, among: SuitableTypes, *, strict: bool) -> FleetChoice | NoCapacity | LaunchRefused:
     wanted = from_expressions(claim.requirements)
     has_minimum = bool(minima_of(wanted))
     found = _remaining(_large_enough(among.types, claim.requests), among, has_minimum=has_minimum)
@@ -104,11 +113,12 @@ def choose(
         return NoCapacity(message="insufficient capacity, all requested instance types were unavailable during launch")
     options = _most(found, wanted) if has_minimum else found[:MOST_TYPES]
     _, short = shortest_prefix((option.sized.requirements for option in options), wanted)
-    if short and strict_min_values:
+    if short and strict:
         # No shortage: the claim stays and says so, as the next one would come to the same at once.
         said = ", ".join(f"{key}: {count}" for key, count in short.items())
+        types = "instance type" if len(options) == 1 else "instance types"
         return LaunchRefused(
-            reason=FILTERED, message=f"minValues cannot be met by {MOST_TYPES} available instance types; found {said}"
+            reason=FILTERED, message=f"minValues cannot be met by {len(options)} available {types}; found {said}"
         )
     capacity_type = _capacity_type(options)
     of_type = [_only(option, lambda o: o.capacity_type == capacity_type) for option in options]
@@ -118,6 +128,13 @@ def choose(
         tenancy="default" if tenancy is None or tenancy.has("default") else "dedicated",
         options=tuple(option for option in of_type if option.offerings),
     )
+
+
+def _unreserved(among: SuitableTypes) -> SuitableTypes:
+    """The types with what they offer besides reservations, cheapest first again."""
+    options = ((_only(each.option, lambda o: o.reservation is None), each.room) for each in among.types)
+    types = [SuitableType.of(option, room) for option, room in options if option.offerings]
+    return SuitableTypes(types=tuple(sorted(types, key=lambda each: _rank(each.option))), on_demand_only=False)
 
 
 def _most(options: list[LaunchOption], wanted: RequirementSet) -> list[LaunchOption]:
