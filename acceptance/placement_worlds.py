@@ -85,7 +85,7 @@ class TypeReader:
         draft.overhead_override = None if overhead is None else parse_resources(overhead)
         draft.price_overlay = draft.may_be_asked = draft.unpriced = draft.full = False
         draft.short_until = draft.short_since = 0.0
-        draft.closed = ""
+        draft.launched_with = draft.closed = ""
         draft.__class__ = Offering
         made: Offering = draft
         return made
