@@ -82,6 +82,17 @@ def a_type(name: str, cpu: int, price: float, zones: Iterable[str] = ("z1", "z2"
     )
 
 
+def sold_out(item: InstanceType, *zones: str, closed: str = "") -> InstanceType:
+    """The type while the cloud has none of it, in these zones or everywhere; `closed`: why else it is not to be had."""
+    short = {"closed": closed} if closed else {"short_since": NOW - 60, "short_until": NOW + 120}
+
+    def changed(offering: Offering) -> Offering:
+        there = any(each.key == names.ZONE and set(zones) & set(each.values) for each in offering.requirements)
+        return replace(offering, available=False, **short) if there or not zones else offering
+
+    return replace(item, offerings=tuple(map(changed, item.offerings)))
+
+
 TYPES: Final = (a_type("m2", 2, 0.1), a_type("m4", 4, 0.2), a_type("m8", 8, 0.4), a_type("m16", 16, 0.8))
 ON_DEMAND_ONLY: Final = (Expression(key=names.CAPACITY_TYPE, operator="In", values=(names.CAPACITY_ON_DEMAND,)),)
 

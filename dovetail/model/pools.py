@@ -111,6 +111,11 @@ class Offering:
     closed: str = ""  # or why else nothing is launched there now, in words
     unpriced: bool = False  # only the lack of a price keeps it from being available
 
+    @property
+    def is_to_come(self) -> bool:
+        """Whether it is not to be had now, and may be again without anybody changing a thing."""
+        return not self.available and not self.unpriced and bool(self.closed or self.short_until)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InstanceType:

@@ -16,6 +16,7 @@ from dovetail.telemetry.metrics.karpenters.provisioning import Decisions
 from dovetail.telemetry.metrics.ours.faults import Faults
 from tests.placement import builders
 from tests.placement.builders import a_general_pool, a_joined_pair, a_shape, a_waiting_pod, placed
+from worlds.disruption import sold_out
 from worlds.fakes import on_duty
 
 POOL = a_general_pool()
@@ -135,6 +136,18 @@ def test_a_daemon_set_that_no_type_of_a_pool_holds_gets_a_notice() -> None:
     assert len(placement.new) == 1
     assert (notice.namespace, notice.name, notice.uid, notice.reason) == ("ops", "big", "uid-big", "FitsNoInstanceType")
     assert "NodePools b, a holds its pod" in notice.message
+
+
+@pytest.mark.parametrize(("asks", "pod"), [("14", "1"), ("1.5", "7")])
+def test_a_shortage_of_the_types_that_hold_a_daemon_set_says_nothing_of_it(asks: str, pod: str) -> None:
+    """PLQ-69: what stands on it and on the NodePool for an hour is for their authors to fix."""
+    types = (*builders.TYPES[:3], sold_out(builders.TYPES[3]))
+    item = DaemonSet(name="big", namespace="default", uid="uid-big", pod=a_waiting_pod("big", cpu=asks))
+    world = builders.a_snapshot([a_waiting_pod("p", cpu=pod)], daemon_sets={"default/big": item}, types=types)
+
+    [notice] = placement_notices(world, placed(world))
+    assert (notice.kind, notice.reason) == ("Pod", "FailedScheduling")
+    assert "the cloud has run out of huge on-demand in z1" in notice.message
 
 
 def test_a_pods_wait_for_a_decision_is_counted_once(monkeypatch: pytest.MonkeyPatch) -> None:

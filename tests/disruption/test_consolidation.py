@@ -20,11 +20,23 @@ from dovetail.model import names
 from dovetail.model.nodes import Condition
 from dovetail.model.objects.workloads import DaemonSet
 from dovetail.model.pods import Expression
-from dovetail.model.pools import Budget
+from dovetail.model.pools import Budget, InstanceType
 from dovetail.model.reasons.disruption_reasons import DisruptionReason, Invalidity
 from dovetail.model.snapshot import Snapshot
 from tests.disruption.second_look import revalidate
-from worlds.disruption import NOW, ON_DEMAND_ONLY, TYPES, a_pair, a_pdb, a_pod, a_pool, a_type, a_world
+from worlds.disruption import (
+    NOW,
+    ON_DEMAND_ONLY,
+    TYPES,
+    a_pair,
+    a_pdb,
+    a_pod,
+    a_pool,
+    a_type,
+    a_world,
+    condition,
+    sold_out,
+)
 
 SETTINGS = DisruptionSettings()
 FLEXIBLE: dict[str, Any] = {"requirements": ()}
@@ -57,6 +69,42 @@ def test_a_daemon_set_that_has_room_on_no_node_that_stands_keeps_none_from_being
 
     assert [len(command.targets) for command in without.commands] == [4]
     assert [command.targets for command in beside.commands] == [command.targets for command in without.commands]
+
+
+FULL = "no subnet of its EC2NodeClass has a free address there"
+LARGE_GONE = tuple(sold_out(each) if each.name in ("m8", "m16") else each for each in TYPES)
+LARGE_FULL_IN_Z1 = tuple(sold_out(each, "z1", closed=FULL) if each.name in ("m8", "m16") else each for each in TYPES)
+TWO_TYPES = (*ON_DEMAND_ONLY, Expression(key=names.INSTANCE_TYPE, operator="Exists", min_values=2))
+
+
+@pytest.mark.parametrize(
+    ("types", "node", "asks", "changes"),
+    [
+        (TYPES, "m8", "5", {}),
+        (LARGE_GONE, "m8", "5", {}),
+        (LARGE_FULL_IN_Z1, "m8", "5", {"node_selector": ((names.ZONE, "z1"),)}),
+        (TYPES, "m16", "9", {"requirements": TWO_TYPES}),
+        (TYPES[:2], "m8", "3.5", {}),  # the pool has no type any more that would hold both
+    ],
+)
+@pytest.mark.parametrize("drifted", [False, True])
+def test_no_node_that_runs_a_daemon_set_is_replaced_by_one_that_can_never_hold_it(
+    types: tuple[InstanceType, ...], node: str, asks: str, changes: dict[str, Any], drifted: bool
+) -> None:
+    """PLQ-69: however long a shortage of the types that can lasts."""
+    item = DaemonSet(name="o", namespace="default", uid="o", pod=a_pod("", cpu=asks, name="t"), created=1.0)
+    of_pool = {key: changes[key] for key in changes if key == "requirements"}
+    of_pod = {key: changes[key] for key in changes if key != "requirements"}
+    pods = [a_pod("n1", shape=of_pod), a_pod("n1", cpu=asks, owner="DaemonSet")]
+    pairs = [a_pair("n1", node, also=[condition(names.DRIFTED, changed=NOW - 60)] if drifted else [])]
+    pool = a_pool(**of_pool, consolidate_after=None if drifted else 0.0)
+
+    found = choose(a_world(pairs, pods, types=types, daemon_sets={"default/o": item}, pools=[pool]), SETTINGS, never)
+    if drifted and types is TYPES and node == "m8":
+        assert isinstance(found, DisruptionPlan)
+        assert [found.type_lists[r.type_list] for c in found.commands for r in c.replacements] == [("m8", "m16")]
+    else:
+        assert isinstance(found, NothingToDo)
 
 
 def test_a_dear_node_is_replaced_by_a_cheaper_one() -> None:

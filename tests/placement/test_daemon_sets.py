@@ -10,7 +10,7 @@ from acceptance.karpenter import KARPENTER_PLACEMENT
 from dovetail.model import names
 from dovetail.model.nodes import Condition
 from dovetail.model.objects.workloads import DaemonSet
-from dovetail.model.pods import HostPort, NodeTerm, Owner, Pod, PodShape, Toleration
+from dovetail.model.pods import Expression, HostPort, NodeTerm, Owner, Pod, PodShape, Toleration
 from dovetail.model.pools import Catalogue
 from dovetail.model.scheduling.taints import Taint
 from dovetail.model.snapshot import Snapshot
@@ -32,7 +32,7 @@ from tests.placement.builders import (
     placed,
     term,
 )
-from worlds.disruption import NOW
+from worlds.disruption import NOW, sold_out
 
 ANY = Toleration(operator="Exists")
 WEB = (HostPort(address="0.0.0.0", port=80, protocol="TCP"),)
@@ -181,6 +181,67 @@ def test_a_pod_that_has_no_type_with_room_for_a_daemon_set_gets_one_that_could_n
     assert not placed(_with_daemon_sets(_daemon_set(cpu="14"), pods=[pod]), KARPENTERS).new
     if pod.requests["cpu"] == 3 * NANO:
         assert [node.pool for node in placed(beside).new] == ["default"]
+
+
+FULL = "no subnet of its EC2NodeClass has a free address there"
+IN_Z1: dict[str, Any] = {"node_selector": ((names.ZONE, "z1"),)}
+
+
+@pytest.mark.parametrize("closed", ["", FULL])
+@pytest.mark.parametrize("daemons", [("14",), ("7", "6")])
+def test_a_pod_waits_for_a_type_with_room_for_a_daemon_set_that_is_not_for_sale_for_the_moment(
+    daemons: tuple[str, ...], closed: str
+) -> None:
+    """PLQ-69: or a shortage of minutes makes nodes on which the DaemonSet's pod never runs."""
+    sets = [_daemon_set(f"d{number}", cpu) for number, cpu in enumerate(daemons)]
+    gone = (*TYPES[:3], sold_out(TYPES[3], closed=closed))
+    in_z1 = (*TYPES[:3], sold_out(TYPES[3], "z1", closed=closed))
+    chooses = a_shape(node_selector=((names.INSTANCE_TYPE, "small"),))
+
+    assert _types([a_waiting_pod("p")], *sets) == ["huge"]
+    for types, shape in ((gone, a_shape()), (in_z1, a_shape(**IN_Z1))):
+        found = placed(_with_daemon_sets(*sets, pods=[a_waiting_pod("p", shape=shape)], types=types))
+        assert (found.new, found.oversized) == ((), ())
+        [said] = [pool for refused in found.refused for pool in refused.pools]
+        assert (said.reason, said.daemon_sets) == ("it_offering", ())
+        assert (closed or "the cloud has run out of huge on-demand in z1") in said.conflict
+    assert _types([a_waiting_pod("p")], *sets, types=in_z1) == ["huge"]  # in another zone
+    assert _types([a_waiting_pod("p", shape=chooses)], *sets[:1], types=gone) == ["small"]  # no shortage changes that
+    limited = [a_general_pool(limits=parse_resources({"cpu": "12"}))]
+    assert "large" in _types([a_waiting_pod("p")], *sets[:1], types=gone, pools=limited)
+
+
+@pytest.mark.parametrize("lacks", [{"unsuited": "no image of its EC2NodeClass starts on it"}, {}])
+def test_nothing_waits_for_a_type_that_is_not_for_sale_for_good(lacks: dict[str, Any]) -> None:
+    """PLQ-69."""
+    never = replace(sold_out(TYPES[3]), **lacks)
+    without_price = replace(never, offerings=tuple(replace(o, unpriced=True) for o in never.offerings))
+    found = placed(_with_daemon_sets(_daemon_set(cpu="14"), types=(*TYPES[:3], never if lacks else without_price)))
+
+    assert [item.name for node in found.new for item in node.types] == ["small", "medium", "large"]
+    assert found.oversized == (("default/d", "default"),)
+
+
+def test_a_daemon_set_that_only_a_type_that_is_sold_out_holds_is_blamed_for_no_pod() -> None:
+    """PLQ-69: the pod fits beside it there."""
+    gone = (TYPES[0], sold_out(TYPES[2]))
+    [refused] = placed(_with_daemon_sets(_daemon_set(cpu="1.5"), types=gone)).refused
+
+    assert [(pool.reason, pool.daemon_sets) for pool in refused.pools] == [("it_offering", ())]
+
+
+def test_minimum_values_leave_a_daemon_set_its_room() -> None:
+    """PLQ-69: what holds both is for sale, and minValues alone stands against it."""
+    two = Expression(key=names.INSTANCE_TYPE, operator="Exists", min_values=2)
+    world = _with_daemon_sets(_daemon_set(cpu="14"), pools=[a_general_pool(requirements=(two,))])
+    [refused] = placed(world).refused
+
+    assert [pool.reason for pool in refused.pools] == ["min_values"]
+    assert "node.kubernetes.io/instance-type has 1 of 2 of what has room beside all DaemonSets" in (
+        refused.pools[0].conflict
+    )
+    relaxed = placed(world, PlacementSettings(min_values_policy="BestEffort"))
+    assert [item.name for node in relaxed.new for item in node.types] == ["huge"]
 
 
 @pytest.mark.parametrize("daemons", [("1.2", "1.3"), ("0.8", "0.7", "0.6"), ("0.15", "1.9")])

@@ -218,7 +218,11 @@ class Explainer:
         if pod.shape.host_ports:
             holding = drafts.free_ports(pod, template, [], holding)
             rows = drafts.free_ports(pod, template, [], rows)
-        left = holding & state.rows
+        left = holding & state.rows & template.fit.whole
+        if not left and holding & state.rows:
+            crowded = holding & state.rows & drafts.crowded(pod, template)
+            left = crowded if crowded and not drafts.has_room_beside_all(demand, pod) else 0
+            holding = holding if left else holding & template.fit.whole
         if left and (needs := demand.shape.facts.devices) is not None and drafts.devices is not None:
             if not drafts.with_devices(needs, template, left):
                 return _Why("devices", drafts.devices.why_no_type(needs, template, left))
@@ -229,18 +233,23 @@ class Explainer:
                 return _Why("reserved_offering", "suitable reserved capacity exists but cannot be had now")
             if isinstance(begun, Mapping):
                 wanted = ", ".join(f"{key} has {count} of {state.minima[key]}" for key, count in sorted(begun.items()))
-                return _Why("min_values", f"minValues requirement is not met: {wanted}")
+                beside = "" if left == holding & state.rows else " of what has room beside all DaemonSets"
+                return _Why("min_values", f"minValues requirement is not met: {wanted}{beside}")
             return None
-        daemon_sets = template.fit.crowding(demand.wanted, rows & state.rows)
-        reason, words = self._criteria(demand, template, state, rows)
+        awaits = drafts.awaits(demand, pod, template)
+        daemon_sets = () if awaits else template.fit.crowding(demand.wanted, rows & state.rows)
+        reason, words = self._criteria(demand, template, state, rows, holding)
+        reason = "it_offering" if awaits else reason
         return _Why(reason, f"{words}, resources={_amounts(pod.requests)}", daemon_sets=daemon_sets)
 
-    def _criteria(self, demand: Demand, template: Template, state: State, rows: int) -> tuple[Reason, str]:
-        """The criteria that excluded every type, alone or together (PLC-124)."""
+    def _criteria(
+        self, demand: Demand, template: Template, state: State, rows: int, holding: int
+    ) -> tuple[Reason, str]:
+        """The criteria that excluded every type, alone or together (PLC-124). `holding`: the rows that hold the pod."""
         table = template.table
         suiting = rows & table.overlapping(state.requirements)
         offered = rows & table.offered(state.requirements)
-        fitting = template.fit.holding(demand.wanted, offered)  # room counts only together with a suitable offering
+        fitting = holding & offered  # room counts only together with a suitable offering
         words = f"requirements={text_of_set(state.requirements)}"
         if template not in self._closed:
             self._closed[template] = closed_offerings(item.source for item in table.types)

@@ -27,6 +27,7 @@ from dovetail.placement.devices.needs import DeviceNeeds, NeedsReader
 from dovetail.placement.facts.cluster_nodes import ClusterNode
 from dovetail.placement.facts.node_table import NodeTable
 from dovetail.placement.facts.templates import Template
+from dovetail.placement.facts.type_table import TypeTable
 
 
 class Stock(NamedTuple):
@@ -55,7 +56,7 @@ class DeviceInventory:
         self.everywhere = tuple(d for nodes, devices in self._elsewhere if nodes.everywhere for d in devices)
         self.allocated: list[ResourceClaim] = [c for c in snapshot.resource_claims.values() if c.allocation is not None]
         self._stocks: dict[int, Stock] = {}
-        self._groups: dict[int, list[TypeGroup]] = {}
+        self._groups: dict[TypeTable, list[TypeGroup]] = {}
         self._of_types: dict[int, tuple[tuple[DevicePool, ...], tuple[Device, ...]]] = {}
 
     def needs_of(self, pod: Pod) -> DeviceNeeds:
@@ -114,7 +115,7 @@ class DeviceInventory:
 
     def groups(self, template: Template) -> list[TypeGroup]:
         """The rows of a template by what their types bring; those that bring something come first."""
-        known = self._groups.get(template.number)
+        known = self._groups.get(template.table)
         if known is None:
             by_devices: dict[int, tuple[tuple[Device, ...], int]] = {}
             for number, source in enumerate(template.table.sources):
@@ -122,7 +123,7 @@ class DeviceInventory:
                 rows = by_devices.get(id(devices), (devices, 0))[1]
                 by_devices[id(devices)] = (devices, rows | template.table.type_rows[number])
             known = [TypeGroup(*each) for each in by_devices.values()]
-            self._groups[template.number] = known
+            self._groups[template.table] = known
         return known
 
 

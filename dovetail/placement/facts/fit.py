@@ -24,16 +24,15 @@ class Overhead:
     requests: Resources
     ports: tuple[HostPort, ...] = ()
     daemon_sets: tuple[str, ...] = ()  # their names, with their namespaces
+    left_out: tuple[str, ...] = ()  # and those that have no room beside these, but would run there (PLQ-69)
 
 
 class Fit:
     """The rows of one template by what they have room for, next to their DaemonSets (PLC-119)."""
 
-    def __init__(
-        self, table: TypeTable, overheads: Sequence[Overhead], overhead_of: Sequence[int], crowded: int
-    ) -> None:
-        """`overhead_of`: of each row. `crowded`: rows that are too small for some of their DaemonSets (PLQ-69)."""
-        self.overheads = tuple(overheads)
+    def __init__(self, table: TypeTable, overheads: Sequence[Overhead], overhead_of: Sequence[int]) -> None:
+        """`overhead_of`: of each row."""
+        self.overheads, self.overhead_of = tuple(overheads), tuple(overhead_of)
         self.overhead_rows = [0] * len(overheads)
         names = table.dimensions.names
         self._taken = [table.dimensions.of(overhead.requests) for overhead in overheads]
@@ -48,7 +47,10 @@ class Fit:
                 valid &= ~(1 << row)
             self.room.append(have)
         self.valid, self._usable = valid, table.usable
-        self.whole, self.crowded = valid & ~crowded, valid & crowded
+        self.crowded = valid & sum(
+            rows for overhead, rows in zip(overheads, self.overhead_rows, strict=True) if overhead.left_out
+        )
+        self.whole = valid & ~self.crowded
         self._steps = [self._suffixes([have[d] for have in self.room]) for d in range(len(names))]
 
     @staticmethod
@@ -77,6 +79,11 @@ class Fit:
             if amount:
                 rows &= masks[bisect_left(values, amount)]
         return rows
+
+    def lacking(self, daemon_sets: frozenset[str]) -> int:
+        """The rows that are too small for one of these."""
+        pairs = zip(self.overheads, self.overhead_rows, strict=True)
+        return sum(rows for overhead, rows in pairs if not daemon_sets.isdisjoint(overhead.left_out))
 
     def crowding(self, wanted: Sequence[int], rows: int) -> tuple[str, ...]:
         """The DaemonSets but for which one of the given rows would hold the wanted amounts."""

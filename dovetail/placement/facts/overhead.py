@@ -160,14 +160,10 @@ def _in_turn(running: Running, of_pool: int, table: TypeTable) -> Running:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Overheads:
     """What the DaemonSets of a pool take: the groups of rows with the same ones, and the group of each row.
-
-    `crowded`: rows that could not hold all of their DaemonSets, and where those count that they could. `oversized`:
-    the DaemonSets that count nowhere.
-    """
+    `oversized`: the DaemonSets that count nowhere."""
 
     groups: tuple[Overhead, ...]
     group_of: tuple[int, ...]
-    crowded: int
     oversized: tuple[str, ...]
 
 
@@ -219,23 +215,23 @@ def _held(daemons: Iterable[Daemon], room: Resources, beside: Beside = _alone) -
 
 
 def _grouped(running: Running, table: TypeTable, oversized: tuple[str, ...]) -> Overheads:
-    numbers: dict[tuple[str, ...], int] = {}
+    numbers: dict[tuple[tuple[str, ...], tuple[str, ...]], int] = {}
     groups: list[Overhead] = []
     group_of: list[int] = []
-    crowded = 0
 
-    def number_of(chosen: list[Daemon]) -> int:
+    def number_of(chosen: list[Daemon], left_out: tuple[str, ...] = ()) -> int:
         names = tuple(daemon.name for daemon in chosen)
-        if names not in numbers:
-            numbers[names] = len(groups)
+        if (names, left_out) not in numbers:
+            numbers[names, left_out] = len(groups)
             groups.append(
                 Overhead(
                     requests=total(daemon.requests for daemon in chosen),
                     ports=tuple(port for daemon in chosen for port in daemon.ports),
                     daemon_sets=names,
+                    left_out=left_out,
                 )
             )
-        return numbers[names]
+        return numbers[names, left_out]
 
     for row in range(len(table.rows)):
         chosen, room = _on(running, table, row), _room(table, row)
@@ -243,10 +239,10 @@ def _grouped(running: Running, table: TypeTable, oversized: tuple[str, ...]) -> 
         if not fits(groups[number].requests, room):
             held = _held(chosen, room)
             if len(held) < len(chosen):
-                number = number_of([daemon for daemon in chosen if daemon in held])
-                crowded |= 1 << row
+                left_out = tuple(daemon.name for daemon in chosen if daemon not in held)
+                number = number_of([daemon for daemon in chosen if daemon in held], left_out)
         group_of.append(number)
-    return Overheads(groups=tuple(groups), group_of=tuple(group_of), crowded=crowded, oversized=oversized)
+    return Overheads(groups=tuple(groups), group_of=tuple(group_of), oversized=oversized)
 
 
 def expected_on_node(

@@ -7,9 +7,9 @@ these labels.
 """
 
 from bisect import bisect_right
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import reduce
+from functools import cache, partial, reduce
 from itertools import count
 from operator import and_
 
@@ -36,7 +36,7 @@ from dovetail.placement.facts.dimensions import Dimensions
 from dovetail.placement.facts.fit import Fit
 from dovetail.placement.facts.overhead import Daemon, overheads_of
 from dovetail.placement.facts.states import State, States
-from dovetail.placement.facts.type_table import CompiledType, TypeTable
+from dovetail.placement.facts.type_table import CompiledType, Compilers, TypeTable
 from dovetail.placement.min_values import shortest_prefix
 from dovetail.placement.settings import PlacementSettings
 
@@ -110,7 +110,14 @@ class Template:
     reserved_rows: int  # rows of types with reserved capacity
     running: tuple[PodShape, ...] = ()  # pods of DaemonSets that will run on its nodes
     absent: tuple[PodShape, ...] = ()  # and of those that will not
-    oversized: tuple[str, ...] = ()  # DaemonSets whose pod none of its types holds
+    oversized: tuple[str, ...] = ()  # DaemonSets whose pod none of its types holds, whether it is for sale now or not
+    awaited: int = 0  # rows of what is not for sale for the moment, of a template that has it as if it were
+    make_later: Callable[[], "Template | None"] = lambda: None
+
+    @property
+    def later(self) -> "Template | None":
+        """The pool with what is not for sale for the moment, behind what is; None where that is nothing."""
+        return self.make_later()
 
     def tolerated_by(self, shape: PodShape) -> bool:
         """Whether such a pod tolerates the taints of the pool's nodes, except startup taints (PLC-150), and finds there
@@ -165,7 +172,41 @@ class TemplateCompiler:
         self._state_counter = count().__next__  # states of all templates are numbered together
 
     def compile(self, pool: NodePool, types: Sequence[CompiledType], number: int) -> Template | EmptyPool:
-        """The template of a pool, with that number, or the fact that nothing is left of it."""
+        """The template of a pool, with that number, or the fact that nothing is left of it.
+
+        Which DaemonSets count is judged by all types, or a shortage of minutes would have nodes that can never hold
+        their pods (PLQ-69). What is not for sale is compiled only where it is asked for.
+        """
+        made = self._compiled(pool, types, number)
+        if isinstance(made, EmptyPool) or self._settings.profile.oversized_daemons_count:
+            return made
+        made.make_later = cache(partial(self._later, pool, types, number))
+        if made.oversized and (later := made.later) is not None:
+            overhead_of = later.fit.overhead_of[: len(made.table.rows)]
+            made.fit, made.oversized = Fit(made.table, later.fit.overheads, overhead_of), later.oversized
+            made.running, made.absent = self._company(made.fit)
+        return made
+
+    def _later(self, pool: NodePool, types: Sequence[CompiledType], number: int) -> Template | None:
+        compiler = Compilers.current()
+        to_come = [each for item in types for each in compiler.to_come(item.source)]
+        made = self._compiled(pool, [*types, *to_come], number) if to_come else None
+        if not isinstance(made, Template):
+            return None
+        behind = zip(made.table.types[len(types) :], made.table.type_rows[len(types) :], strict=True)
+        made.awaited = sum(rows for item, rows in behind if item.offerings[0].reservation is None)
+        return made
+
+    def _company(self, fit: Fit) -> tuple[tuple[PodShape, ...], tuple[PodShape, ...]]:
+        """The pods of DaemonSets that will run on some of these nodes, and the other ones."""
+        known = {name for number in set(fit.overhead_of) for name in fit.overheads[number].daemon_sets}
+        company = self._daemons if self._settings.profile.daemons_are_company else ()
+        return (
+            tuple(daemon.pod.shape for daemon in company if daemon.name in known),
+            tuple(daemon.pod.shape for daemon in company if daemon.name not in known),
+        )
+
+    def _compiled(self, pool: NodePool, types: Sequence[CompiledType], number: int) -> Template | EmptyPool:
         settings = self._settings
         table = TypeTable(types, self._dimensions, settings.well_known)
         requirements = dict(template_requirements(pool))
@@ -180,20 +221,20 @@ class TemplateCompiler:
         small_enough = reduce(and_, (capacities[name].at_most(most) for name, most in limited.items()), table.every)
         tolerant = (d for d in self._daemons if untolerated(pool.template.taints, d.pod.shape.tolerations) is None)
         overheads = overheads_of(tolerant, requirements, table, small_enough, settings.profile.daemon_rows)
-        known = {name for group in overheads.groups for name in group.daemon_sets}
-        company = self._daemons if settings.profile.daemons_are_company else ()
+        fit = Fit(table, overheads.groups, overheads.group_of)
+        running, absent = self._company(fit)
         return Template(
             number=number,
             pool=pool,
             table=table,
-            fit=Fit(table, overheads.groups, overheads.group_of, overheads.crowded),
+            fit=fit,
             states=states,
             start=start,
             rows=rows,
             capacities=capacities,
             reserved_rows=_reserved_rows(table),
-            running=tuple(daemon.pod.shape for daemon in company if daemon.name in known),
-            absent=tuple(daemon.pod.shape for daemon in company if daemon.name not in known),
+            running=running,
+            absent=absent,
             oversized=overheads.oversized,
         )
 

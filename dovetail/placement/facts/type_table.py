@@ -6,7 +6,7 @@ integer. A type is rejected only for a key on which both the type and the pods h
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import compress
 from math import inf
 from typing import NamedTuple
@@ -68,6 +68,7 @@ class TypeCompiler:
         self._items: dict[int, tuple[Expression, Requirement]] = {}
         self._types: dict[int, tuple[InstanceType, CompiledType]] = {}
         self._offered: dict[int, tuple[tuple[Expression, ...], RequirementSet, str | None]] = {}
+        self._to_come: dict[int, tuple[InstanceType, tuple[CompiledType, ...]]] = {}
 
     def __len__(self) -> int:
         return len(self._types)
@@ -94,6 +95,19 @@ class TypeCompiler:
         known = self._types.get(id(source))
         if known is None:
             known = self._types[id(source)] = (source, self._build(source))
+        return known[1]
+
+    def to_come(self, source: InstanceType) -> tuple[CompiledType, ...]:
+        """The type as if only what is not for sale for the moment were: its reservations apart from the rest."""
+        known = self._to_come.get(id(source))
+        if known is None:
+            kinds: dict[bool, list[Offering]] = {}
+            for offering in () if source.unsuited else source.offerings:
+                if offering.is_to_come:
+                    reserved = self._compile_offering(offering.requirements)[2] is not None
+                    kinds.setdefault(reserved, []).append(replace(offering, available=True))
+            made = tuple(self._build(replace(source, offerings=tuple(each))) for each in kinds.values())
+            known = self._to_come[id(source)] = (source, made)
         return known[1]
 
     def _build(self, source: InstanceType) -> CompiledType:

@@ -66,6 +66,11 @@ def _listed(snapshot: Snapshot, nodes: Sequence[ClusterNode]) -> Iterator[Resour
             yield from (offering.capacity_override for offering in item.offerings if offering.capacity_override)
 
 
+def _daemon_sets(pods: Sequence[Pod]) -> frozenset[str]:
+    owned = ((pod, owner) for pod in pods for owner in pod.owners if owner.kind == "DaemonSet" and owner.controller)
+    return frozenset(f"{pod.namespace}/{owner.name}" for pod, owner in owned)
+
+
 class Index:
     """A snapshot, compiled for placement."""
 
@@ -242,6 +247,10 @@ class Index:
                 known = known if len(left) == len(known.pods) else Moving.of(left)
             self._moving[node_name] = known
         return known
+
+    def daemon_sets_on(self, node_name: str) -> frozenset[str]:
+        """The DaemonSets that have a pod on the node, with their namespaces."""
+        return self.on_node.get(node_name, NO_PODS).kept(_daemon_sets)
 
     def nodes_of(self, claims: frozenset[str]) -> int:
         """The nodes of the claims of these names, as bits of the table."""

@@ -8,8 +8,8 @@ A draft that has no type left in the domain that a spread asks for now may still
 asks for another domain; it stays a candidate (unlike PLF-14).
 """
 
-from collections.abc import Mapping
-from itertools import chain, product
+from collections.abc import Callable, Iterator, Mapping
+from itertools import chain
 from operator import add, le
 from typing import NamedTuple
 
@@ -65,6 +65,7 @@ class DraftPlacer:
         self.closed: frozenset[str] = frozenset()  # pools of which none is opened now
         self.crowds = any(template.fit.crowded for template in templates)
         self.crowding = False  # whether one may be opened of types that are too small for a DaemonSet (PLQ-69)
+        self.runs_beside: Callable[[Pod], frozenset[str]] = lambda _: frozenset()  # DaemonSets that it would lose
         self.limits = limits
         self.reservations = reservations
         self.devices = devices
@@ -294,20 +295,48 @@ class DraftPlacer:
             if shape.nowhere_at == shape.picked_at:
                 return False
             self._somewhere = bool(self.closed)  # topology is not asked about these
-        for crowded, template in product((False, True) if self.crowding else (False,), self._offered):
-            if not shape.facts.tolerated[template.number] or self.limits.nodes_exhausted(template):
-                continue
-            fit = template.fit
-            rows = self.limits.rows(template) & (fit.crowded if crowded else fit.whole)
-            if not rows:
-                self._somewhere = True  # as far as is known: topology was not asked
-            elif not (crowded and template.is_for_company(shape.facts.pod_shape)) and self._open(
-                demand, pod, template, rows
-            ):
-                return True
+        if self._open_any(demand, pod) or (self.crowding and self._open_any(demand, pod, crowded=True)):
+            return True
         if shape.domains and not self._somewhere:
             shape.nowhere_at = shape.picked_at
         return False
+
+    def _open_any(self, demand: Demand, pod: Pod, *, crowded: bool = False) -> bool:
+        if crowded and self.has_room_beside_all(demand, pod):
+            return False
+        for template in self._offered:
+            if not demand.shape.facts.tolerated[template.number] or self.limits.nodes_exhausted(template):
+                continue
+            rows = self.limits.rows(template) & (self.crowded(pod, template) if crowded else template.fit.whole)
+            if not rows:
+                self._somewhere = True  # as far as is known: topology was not asked
+            elif self._open(demand, pod, template, rows):
+                return True
+        return False
+
+    def crowded(self, pod: Pod, template: Template) -> int:
+        """The rows too small for one of their DaemonSets that the pod may have all the same: it need not be beside one,
+        and does not leave a node on which one runs that would then have none."""
+        if template.is_for_company(pod.shape):
+            return 0
+        return template.fit.crowded & ~template.fit.lacking(self.runs_beside(pod))
+
+    def has_room_beside_all(self, demand: Demand, pod: Pod) -> bool:
+        """Whether a type would hold the pod beside all its DaemonSets but for minValues, or is awaited."""
+        return any(
+            any(self._suiting(demand, pod, template, self.limits.rows(template) & template.fit.whole))
+            for template in self._offered
+            if demand.shape.facts.tolerated[template.number] and not self.limits.nodes_exhausted(template)
+        ) or any(self.awaits(demand, pod, template) for template in self._offered)
+
+    def awaits(self, demand: Demand, pod: Pod, template: Template) -> bool:
+        """Whether the pool has a type that would hold the pod beside its DaemonSets and is not for sale for the
+        moment."""
+        later = template.later
+        if later is None or not later.tolerated_by(pod.shape) or self.limits.nodes_exhausted(template):
+            return False
+        rows = self.limits.rows(later) & later.fit.whole & later.awaited
+        return any(self._suiting(demand, pod, later, rows))
 
     def place_on(self, demand: Demand, pod: Pod, number: int) -> bool:
         """Put the pod on exactly this draft, if it accepts the pod."""
@@ -333,37 +362,42 @@ class DraftPlacer:
 
     def _open(self, demand: Demand, pod: Pod, template: Template, rows: int, start: State | None = None) -> bool:
         """Open a draft of this template if one of these rows would do."""
+        waits = False
+        for target, left in self._suiting(demand, pod, template, rows, start):
+            begun = self.begin(template, target, left)
+            if isinstance(begun, Beginning):
+                draft = NodeDraft(
+                    number=len(self.made),
+                    template=template,
+                    state=begun.state,
+                    rows=begun.rows,
+                    used=[],
+                    min_values_relaxed=begun.relaxed,
+                    start=start,
+                )
+                self._create(draft, begun.held)
+                self._commit(demand.shape, pod, draft, begun.state, list(demand.wanted))
+                return True
+            waits = waits or begun is None
+        if waits:
+            raise ReservationRefusal
+        return False
+
+    def _suiting(
+        self, demand: Demand, pod: Pod, template: Template, rows: int, start: State | None = None
+    ) -> Iterator[tuple[State, int]]:
+        """The states that a new draft could have for the pod, with those of these rows that would do in each."""
         rows = demand.holding(template.fit, rows)
         if rows and not demand.shape.plain:
             rows = self._beyond_room(demand, pod, template, rows)
         if not rows:
             self._somewhere = True
-            return False
-        waits = False
+            return
         for narrowed in demand.shape.narrowings(start or template.start):
             for target in targets(demand.shape, narrowed):
                 self._somewhere = True
-                left = rows & target.rows
-                if not left:
-                    continue
-                begun = self.begin(template, target, left)
-                if isinstance(begun, Beginning):
-                    draft = NodeDraft(
-                        number=len(self.made),
-                        template=template,
-                        state=begun.state,
-                        rows=begun.rows,
-                        used=[],
-                        min_values_relaxed=begun.relaxed,
-                        start=start,
-                    )
-                    self._create(draft, begun.held)
-                    self._commit(demand.shape, pod, draft, begun.state, list(demand.wanted))
-                    return True
-                waits = waits or begun is None
-        if waits:
-            raise ReservationRefusal
-        return False
+                if left := rows & target.rows:
+                    yield target, left
 
     def _create(self, draft: NodeDraft, held: Held) -> None:
         """The draft counts against limits and reservations (PLC-161)."""

@@ -84,6 +84,7 @@ class Pass:
             settings,
             self.devices,
         )
+        self.drafts.runs_beside = self._runs_beside
         self.demands = Demands(self.topology, index.prefer_no_schedule)
         self.refused: dict[str, Refused] = {}
         self.by_zone: Counter[str] = Counter()
@@ -100,6 +101,10 @@ class Pass:
         return frozenset(leaving | {i.node_name for i in self.index.table.nodes if i.name in self.options.without}) - {
             ""
         }
+
+    def _runs_beside(self, pod: Pod) -> frozenset[str]:
+        """The DaemonSets that run on the pod's node, if that is imagined gone."""
+        return self.index.daemon_sets_on(pod.node_name) if pod.node_name in self.options.without else frozenset()
 
     def _limits(self, removed: list[int]) -> dict[str, dict[str, int]]:
         """What pools may still add; nodes that are imagined gone do not count (PLC-62)."""
