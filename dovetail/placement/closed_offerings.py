@@ -1,14 +1,65 @@
-"""Why is nothing to be had in a zone under a capacity type, beside what the cloud has run out of?"""
+"""Why is something not to be had that a pool allows?"""
 
-from collections.abc import Iterable, Mapping
-from typing import Final
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final, NamedTuple
 
 from dovetail.model.names import CAPACITY_TYPE, ZONE
 from dovetail.model.pools import InstanceType, Offering
-from dovetail.model.scheduling.requirements import RequirementSet, compatible, from_expressions
+from dovetail.model.scheduling.requirements import RequirementSet, compatible, from_expressions, passes
 from dovetail.model.values.listing import shown
 
 MOST_TYPES: Final = 3  # in one line
+
+
+class Withheld(NamedTuple):
+    """A type, and its offerings that are not to be had for a reason that is known."""
+
+    item: InstanceType
+    offerings: tuple[Offering, ...]
+
+    @property
+    def is_for_good(self) -> bool:
+        """Whether somebody must change something before it is to be had."""
+        return bool(self.item.unsuited) or all(each.unpriced for each in self.offerings)
+
+
+def withheld(
+    types: Iterable[tuple[InstanceType, RequirementSet]], wanted: RequirementSet, now: float
+) -> list[Withheld]:
+    """What suits and is not to be had, of types with their requirements."""
+    known: dict[int, bool] = {}  # by the requirements of offerings, which types share: there are thousands of these
+
+    def suits(offering: Offering) -> bool:
+        identity = id(offering.requirements)
+        if identity not in known:
+            known[identity] = overlap(from_expressions(offering.requirements), wanted)
+        return known[identity]
+
+    found: list[Withheld] = []
+    for item, has in types:
+        offerings = tuple(
+            each
+            for each in item.offerings
+            if not each.available and (each.closed or each.unpriced or each.short_until > now) and suits(each)
+        )
+        if (offerings or item.unsuited) and overlap(has, wanted):
+            found.append(Withheld(item, offerings))
+    return found
+
+
+def withheld_words(found: Sequence[Withheld], now: float) -> str:
+    """Each reason with what it holds for; empty where nothing is withheld."""
+    short = [(each.item, o) for each in found for o in each.offerings if o.short_until > now]
+    closed = {id(o.requirements): o for each in found for o in each.offerings if o.closed}
+    unpriced = sorted(each.item.name for each in found if any(o.unpriced for o in each.offerings))
+    price = f"no price of it is known: {shown(unpriced, MOST_TYPES)}" if unpriced else ""
+    unsuited = unsuited_words(each.item for each in found)
+    return "; ".join(filter(None, (sold_out_words(short), closed_words(closed.values(), {}), unsuited, price)))
+
+
+def overlap(has: RequirementSet, wanted: RequirementSet) -> bool:
+    """Whether the two agree on every key that both have."""
+    return all(passes(item, wanted[key]) for key, item in has.items() if key in wanted)
 
 
 def closed_offerings(types: Iterable[InstanceType]) -> tuple[Offering, ...]:

@@ -5,9 +5,14 @@ from typing import get_args
 
 import pytest
 
+from dovetail.model import names
 from dovetail.model.objects.workloads import DaemonSet
 from dovetail.model.places.placements import EmptyPool, IgnoredPod, Placement, PoolRefusal, Reason, RefusedPod
+from dovetail.model.pods import Pod
+from dovetail.model.pools import InstanceType, NodePool
+from dovetail.model.scheduling.taints import Taint
 from dovetail.model.snapshot import Snapshot
+from dovetail.model.values.resources import parse_resources
 from dovetail.notices.notice import Notice
 from dovetail.notices.placements import placement_notices
 from dovetail.telemetry.metrics.karpenters import provisioning as deciding_metrics
@@ -136,6 +141,76 @@ def test_a_daemon_set_that_no_type_of_a_pool_holds_gets_a_notice() -> None:
     assert len(placement.new) == 1
     assert (notice.namespace, notice.name, notice.uid, notice.reason) == ("ops", "big", "uid-big", "FitsNoInstanceType")
     assert "NodePools b, a holds its pod" in notice.message
+
+
+SMALL, LARGE = builders.TYPES[0], builders.TYPES[2]
+FULL = "no subnet of its EC2NodeClass has a free address there"
+NO_IMAGE = "no image of its EC2NodeClass starts on it"
+WITHOUT_IMAGE = replace(LARGE, unsuited=NO_IMAGE, offerings=tuple(replace(o, available=False) for o in LARGE.offerings))
+WITHOUT_PRICE = replace(LARGE, offerings=tuple(replace(o, available=False, unpriced=True) for o in LARGE.offerings))
+ON_LARGE = a_shape(node_selector=((names.INSTANCE_TYPE, "large"),))
+TWO_TYPES = replace(builders.one_of(names.INSTANCE_TYPE, "small", "large"), min_values=2)
+
+
+def _said_of(pod: Pod, types: tuple[InstanceType, ...], *pools: NodePool) -> str:
+    world = builders.a_snapshot([pod], types=types, pools=pools or None)
+    [notice] = [each for each in placement_notices(world, placed(world)) if each.kind == "Pod"]
+    return notice.message
+
+
+@pytest.mark.parametrize(
+    ("large", "says"),
+    [
+        (sold_out(LARGE), "the cloud has run out of large on-demand in z1"),
+        (sold_out(LARGE, closed=FULL), FULL),
+        (WITHOUT_IMAGE, f"{NO_IMAGE}: large"),
+        (WITHOUT_PRICE, "no price of it is known: large"),
+    ],
+)
+def test_a_pod_is_told_why_the_type_that_would_hold_it_is_not_to_be_had(large: InstanceType, says: str) -> None:
+    """PLC-124: beside another type that is for sale, where that is all there is, and where limits or minValues need
+    it."""
+    short = "no instance type has the required offering"
+    for pod in (a_waiting_pod("p", shape=ON_LARGE), a_waiting_pod("p", cpu="6")):
+        said = _said_of(pod, (SMALL, large))
+        assert short in said and says in said
+        assert says in _said_of(pod, (large,))
+    assert says not in _said_of(a_waiting_pod("p", cpu="99"), (SMALL, large)) or not large.unsuited
+    two = _said_of(a_waiting_pod("p"), (SMALL, large), a_general_pool(requirements=(TWO_TYPES,)))
+    assert says in two
+    huge_left = (large, builders.TYPES[3])
+    assert says in _said_of(a_waiting_pod("p"), huge_left, a_general_pool(limits=parse_resources({"cpu": "8"})))
+    beyond = _said_of(a_waiting_pod("p"), huge_left, a_general_pool(limits=parse_resources({"cpu": "4"})))
+    assert says not in beyond
+
+
+def test_a_pod_is_told_of_nothing_that_would_not_suit_it() -> None:
+    """PLC-124: the type is judged, not only the zone, and a pool that would not take the pod anyway says nothing."""
+    arm = a_waiting_pod("p", shape=a_shape(node_selector=((names.ARCH, "arm64"),)))
+    full = sold_out(LARGE, closed=FULL)
+
+    for types in ((SMALL, full), (full,)):
+        assert FULL not in _said_of(arm, types)
+    taint = Taint(key="k", value="v", effect="NoSchedule")
+    zonal = builders.one_of(names.ZONE, "z1")
+    tainted, empty = a_general_pool("b", taints=(taint,)), a_general_pool("a", requirements=(zonal,))
+    types = (sold_out(SMALL, "z1", closed=FULL), sold_out(LARGE, "z1", closed=FULL))
+    assert FULL in _said_of(a_waiting_pod("p"), types, tainted, empty)
+    both = a_general_pool("a", requirements=(zonal,), taints=(taint,))
+    assert FULL not in _said_of(a_waiting_pod("p"), types, tainted, both)
+
+
+def test_a_pod_that_must_be_beside_a_daemon_set_is_told_of_a_shortage_of_its_types() -> None:
+    """PLQ-66, PLQ-69."""
+    agent = a_waiting_pod("d", shape=replace(ON_LARGE, labels={"app": "agent"}))
+    item = DaemonSet(name="d", namespace="default", uid="d", pod=agent)
+    beside = a_shape(affinity=(builders.near(names.HOSTNAME, app="agent"),))
+    world = builders.a_snapshot(
+        [a_waiting_pod("p", shape=beside)], daemon_sets={"default/d": item}, types=(SMALL, sold_out(LARGE))
+    )
+    [notice] = placement_notices(world, placed(world))
+    assert "the cloud has run out of large on-demand in z1" in notice.message
+    assert "does not run on nodes of the pool" not in notice.message
 
 
 @pytest.mark.parametrize(("asks", "pod"), [("14", "1"), ("1.5", "7")])

@@ -12,15 +12,13 @@ from typing import NamedTuple
 
 from dovetail.model.names import HOSTNAME
 from dovetail.model.objects.judging import Unjudged
-from dovetail.model.places.placements import PoolRefusal, Reason, RefusedPod
+from dovetail.model.places.placements import EmptyPool, PoolRefusal, Reason, RefusedPod
 from dovetail.model.pods import Pod
-from dovetail.model.pools import InstanceType, Offering
+from dovetail.model.pools import InstanceType
 from dovetail.model.scheduling.requirements import (
-    RequirementSet,
     conflicts,
     from_expressions,
     merge,
-    passes,
     text,
     text_of_set,
     undefined,
@@ -28,15 +26,16 @@ from dovetail.model.scheduling.requirements import (
 from dovetail.model.scheduling.taints import untolerated
 from dovetail.model.values.resources import Resources, format_amount
 from dovetail.placement.answer.remedies import beside, remedy
-from dovetail.placement.closed_offerings import closed_offerings, closed_words, sold_out, sold_out_words
+from dovetail.placement.closed_offerings import Withheld, withheld, withheld_words
 from dovetail.placement.constraints.demands import Demand
 from dovetail.placement.constraints.domain_choices import targets
 from dovetail.placement.constraints.topology_groups import DomainGroup, HostGroup
 from dovetail.placement.facts.claim_rules import POD_RESOURCES, TOO_LARGE
 from dovetail.placement.facts.masks import bits
 from dovetail.placement.facts.states import Needs, State
-from dovetail.placement.facts.templates import Template
+from dovetail.placement.facts.templates import Template, template_requirements
 from dovetail.placement.facts.type_table import allocatable
+from dovetail.placement.min_values import shortest_prefix
 from dovetail.placement.search.solve import Pass, Refused
 
 _BY_GROUP: dict[str, Reason] = {
@@ -62,8 +61,7 @@ class Explainer:
         self._run = run
         # By the requests too: what exists nowhere counts as one resource in a demand.
         self._known: dict[tuple[Demand, int], tuple[tuple[PoolRefusal, ...], dict[str, int]]] = {}
-        self._closed: dict[Template, tuple[Offering, ...]] = {}
-        self._sold_out: dict[Template, tuple[tuple[RequirementSet, tuple[InstanceType, Offering]], ...]] = {}
+        self._withheld_of: dict[State, list[Withheld]] = {}
 
     def explain(self, refused: Refused) -> RefusedPod:
         """Everything known about one refused pod, or that it cannot be judged."""
@@ -114,13 +112,9 @@ class Explainer:
     def _pools(self, demand: Demand, pod: Pod) -> Iterator[PoolRefusal]:
         for held in self._run.index.held_pools:
             yield PoolRefusal(pool=held.pool, reason=held.reason, conflict=held.says)
+        empty = {each.pool: words for each in self._run.index.empty_pools if (words := self._empty(demand, each))}
         if not self._run.index.templates and not self._run.index.held_pools:
-            closed = dict.fromkeys(f"; {empty.words}" for empty in self._run.index.empty_pools if empty.words)
-            yield PoolRefusal(
-                pool="",
-                reason="no_nodepool_instance_types",
-                conflict=f"nodepool requirements filtered out all available instance types{''.join(closed)}",
-            )
+            yield _nothing_left("", *dict.fromkeys(empty.values()))
         for template in self._run.index.templates:
             if template.pool.name in self._run.drafts.closed:
                 continue
@@ -136,6 +130,21 @@ class Explainer:
             )
             if why.reason == "reserved_offering":
                 return  # PLC-160: no lighter pool is tried
+        if self._run.index.templates:
+            yield from (_nothing_left(pool, words) for pool, words in empty.items())
+
+    def _empty(self, demand: Demand, empty: EmptyPool) -> str:
+        """Why a pool that has nothing now has nothing for such a pod; empty if it would not take the pod anyway."""
+        index, facts = self._run.index, demand.shape.facts
+        pool = index.snapshot.pools[empty.pool]
+        have, needs = template_requirements(pool), facts.needs.requirements
+        if untolerated(pool.template.taints, facts.pod_shape.tolerations) is not None:
+            return ""
+        if undefined(have, needs, index.settings.well_known) or conflicts(have, needs):
+            return ""
+        types = ((item.source, item.requirements) for item in index.types_of_empty.get(empty.pool, ()))
+        found = withheld_words(withheld(types, merge(have, needs), index.snapshot.now), index.snapshot.now)
+        return "; ".join(filter(None, (empty.too_few, found)))
 
     def _template(self, demand: Demand, pod: Pod, template: Template) -> _Why:
         drafts, facts = self._run.drafts, demand.shape.facts
@@ -143,11 +152,17 @@ class Explainer:
             return _Why("node_limits", "node limits have been exhausted for nodepool")
         rows = drafts.limits.rows(template)
         if not rows:
-            return _Why("limits", "all available instance types exceed limits for nodepool")
+            words = self._withheld_words(demand, template, template.start.narrow(facts.needs) or template.start)
+            return _Why(
+                "limits", "; ".join(filter(None, ("all available instance types exceed limits for nodepool", words)))
+            )
         taint = untolerated(template.pool.template.taints, facts.pod_shape.tolerations)
         if taint is not None:
             return _Why("taints", f"did not tolerate taint {taint.key}={taint.value}:{taint.effect}")
         if template.lacks_company_of(facts.pod_shape):
+            if (later := template.later) is not None and not later.lacks_company_of(facts.pod_shape):
+                words = self._withheld_words(demand, template, template.start)
+                return _Why("pod_affinity", f"no type on which the DaemonSet runs is to be had: {words}")
             return _Why("pod_affinity", "a DaemonSet whose pod it must be beside does not run on nodes of the pool")
         narrowed = template.start.narrow(facts.needs)
         if narrowed is None:
@@ -234,13 +249,45 @@ class Explainer:
             if isinstance(begun, Mapping):
                 wanted = ", ".join(f"{key} has {count} of {state.minima[key]}" for key, count in sorted(begun.items()))
                 beside = "" if left == holding & state.rows else " of what has room beside all DaemonSets"
-                return _Why("min_values", f"minValues requirement is not met: {wanted}{beside}")
+                words = f"minValues requirement is not met: {wanted}{beside}"
+                return _Why(
+                    "min_values", "; ".join(filter(None, (words, self._missing(demand, template, state, left))))
+                )
             return None
         awaits = drafts.awaits(demand, pod, template)
         daemon_sets = () if awaits else template.fit.crowding(demand.wanted, rows & state.rows)
         reason, words = self._criteria(demand, template, state, rows, holding)
         reason = "it_offering" if awaits else reason
         return _Why(reason, f"{words}, resources={_amounts(pod.requests)}", daemon_sets=daemon_sets)
+
+    def _missing(self, demand: Demand, template: Template, state: State, rows: int) -> str:
+        """What would meet minValues beside these rows if it were to be had."""
+        found = self._withheld(demand, template, state)
+        every = [template.table.types[number].requirements for number in template.table.types_in(rows)]
+        every += [from_expressions(each.item.requirements) for each in found]
+        listed = self._run.index.settings.profile.minimum_counts_listed
+        short = shortest_prefix(every, state.requirements, listed)[1]
+        return "" if short else withheld_words(found, self._run.index.snapshot.now)
+
+    def _withheld(self, demand: Demand, template: Template, state: State) -> list[Withheld]:
+        """What suits and is within the limits, but is not to be had; what is not for good only if it would hold the
+        pod, which anybody would have to change."""
+        if state not in self._withheld_of:
+            types = (
+                (item.source, item.requirements)
+                for item in template.table.types
+                if self._run.drafts.limits.admits(template, item.source)
+            )
+            self._withheld_of[state] = withheld(types, state.requirements, self._run.index.snapshot.now)
+        found = self._withheld_of[state]
+        return [each for each in found if not each.is_for_good or self._holds(demand, template, each.item)]
+
+    def _withheld_words(self, demand: Demand, template: Template, state: State) -> str:
+        return withheld_words(self._withheld(demand, template, state), self._run.index.snapshot.now)
+
+    @staticmethod
+    def _holds(demand: Demand, template: Template, item: InstanceType) -> bool:
+        return all(map(le, demand.wanted, template.table.dimensions.of(allocatable(item))))
 
     def _criteria(
         self, demand: Demand, template: Template, state: State, rows: int, holding: int
@@ -251,21 +298,9 @@ class Explainer:
         offered = rows & table.offered(state.requirements)
         fitting = holding & offered  # room counts only together with a suitable offering
         words = f"requirements={text_of_set(state.requirements)}"
-        if template not in self._closed:
-            self._closed[template] = closed_offerings(item.source for item in table.types)
-            self._sold_out[template] = tuple(
-                (merge(from_expressions(item.requirements), from_expressions(offering.requirements)), (item, offering))
-                for item, offering in sold_out(table.sources, self._run.index.snapshot.now)
-            )
-        for_sale_later = [
-            each
-            for have, each in self._sold_out[template]
-            if all(passes(item, state.requirements[key]) for key, item in have.items() if key in state.requirements)
-        ]
-        closed = closed_words(self._closed[template], state.requirements)
-        words = "; ".join(filter(None, (sold_out_words(for_sale_later), closed, words)))
-        rooms = (table.dimensions.of(allocatable(item)) for item, _ in for_sale_later)
-        if not suiting and any(all(map(le, demand.wanted, room)) for room in rooms):
+        found = self._withheld(demand, template, state)
+        words = "; ".join(filter(None, (withheld_words(found, self._run.index.snapshot.now), words)))
+        if any((each.is_for_good or not suiting) and self._holds(demand, template, each.item) for each in found):
             return "it_offering", words  # types without an offering have no rows: only that keeps the pod from them
         none = {
             name for name, mask in (("requirements", suiting), ("fits", fitting), ("offering", offered)) if not mask
@@ -292,6 +327,11 @@ _ALONE: dict[frozenset[str], Reason] = {
     frozenset({"fits", "offering"}): "it_fits_offering",
     frozenset({"requirements", "fits", "offering"}): "it_requirements_fits_offering",
 }
+
+
+def _nothing_left(pool: str, *why: str) -> PoolRefusal:
+    words = "; ".join(("nodepool requirements filtered out all available instance types", *why))
+    return PoolRefusal(pool=pool, reason="no_nodepool_instance_types", conflict=words)
 
 
 def _plain(pod: Pod, reason: Reason, conflict: str) -> RefusedPod:

@@ -6,7 +6,7 @@ is charged, and nothing is given back within the pass (PLQ-19), because the clou
 
 from collections.abc import Iterable
 
-from dovetail.model.pools import NodePool
+from dovetail.model.pools import InstanceType, NodePool
 from dovetail.model.values.resources import NODES
 from dovetail.placement.facts.cluster_nodes import ClusterNode
 from dovetail.placement.facts.templates import Template
@@ -48,6 +48,11 @@ class Limits:
             if name != NODES and amount < template.capacities[name].most:
                 rows &= template.capacities[name].at_most(amount)
         return rows
+
+    def admits(self, template: Template, item: InstanceType) -> bool:
+        """Whether the type is small enough, whether it has rows or not."""
+        left = self._remaining.get(template.pool.name) or {}
+        return all(item.capacity.get(name, 0) <= amount for name, amount in left.items() if name != NODES)
 
     def charge_draft(self, template: Template, rows: int) -> None:
         """Subtract the most that a draft with these rows could become (PLC-161), and one node (PLQ-1)."""

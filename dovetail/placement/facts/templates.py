@@ -23,14 +23,13 @@ from dovetail.model.scheduling.requirements import (
     from_expressions,
     from_labels,
     merge,
-    passes,
     requirement,
 )
 from dovetail.model.scheduling.selectors import matches
 from dovetail.model.scheduling.taints import untolerated
 from dovetail.model.snapshot import Snapshot
 from dovetail.model.values.resources import NODES, Resources
-from dovetail.placement.closed_offerings import closed_offerings, closed_words, sold_out, sold_out_words, unsuited_words
+from dovetail.placement.closed_offerings import overlap, withheld, withheld_words
 from dovetail.placement.facts.claim_rules import SIMULATION_KEYS
 from dovetail.placement.facts.dimensions import Dimensions
 from dovetail.placement.facts.fit import Fit
@@ -214,7 +213,7 @@ class TemplateCompiler:
         start = states.intern(requirements)
         rows, short = _survivors(table, start, settings)
         if not rows:
-            suiting = [item for item in types if _overlap(item.requirements, requirements)]
+            suiting = [item for item in types if overlap(item.requirements, requirements)]
             return self._empty(pool, start, suiting, short)
         limited: Resources = {name: most for name, most in (pool.limits or {}).items() if name != NODES}
         capacities = {name: Capacities(table, name) for name in limited}
@@ -242,25 +241,19 @@ class TemplateCompiler:
         self, pool: NodePool, start: State, suiting: Sequence[CompiledType], short: Mapping[str, int]
     ) -> EmptyPool:
         """`suiting`: what its requirements let through, whether it can be had or not."""
-        wanted, sources = start.requirements, [item.source for item in suiting]
+        wanted = start.requirements
         listed = self._settings.profile.minimum_counts_listed
         _, always = shortest_prefix((item.requirements for item in suiting), wanted, listed)
         few = [f"{key} has {count} of {start.minima[key]} values" for key, count in sorted(short.items())]
         too_few = f"of what can be had now {', '.join(few)} that minValues asks for" if few and not always else ""
-        found = sold_out(sources, self._now)
-        found = tuple(each for each in found if _overlap(from_expressions(each[1].requirements), wanted))
-        closed = closed_words(closed_offerings(sources), wanted)
+        found = withheld(((item.source, item.requirements) for item in suiting), wanted, self._now)
         return EmptyPool(
             pool=pool.name,
             because_of_min_values=bool(short),
             suiting=bool(suiting),
             too_few=too_few,
-            closed="; ".join(filter(None, (sold_out_words(found), closed, unsuited_words(sources)))),
+            closed=withheld_words(found, self._now),
         )
-
-
-def _overlap(has: RequirementSet, wanted: RequirementSet) -> bool:
-    return all(passes(item, wanted[key]) for key, item in has.items() if key in wanted)
 
 
 def _reserved_rows(table: TypeTable) -> int:

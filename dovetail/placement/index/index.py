@@ -122,6 +122,7 @@ class Index:
         self.pools = usable_pools(self.snapshot)
         self.templates: list[Template] = []
         self.empty_pools: list[EmptyPool] = []
+        self.types_of_empty: dict[str, list[CompiledType]] = {}
         sources = []
         self.held_pools: list[HeldPool] = []
         for pool in self.pools:
@@ -142,6 +143,7 @@ class Index:
             sources.append((pool, types))
             if isinstance(result, EmptyPool):
                 self.empty_pools.append(result)
+                self.types_of_empty[pool.name] = types
             else:
                 self.templates.append(result)
         self.universe = Universe(sources, self.settings.profile.domains_listed)
