@@ -234,3 +234,20 @@ async def test_a_node_whose_type_is_no_longer_sold_does_not_take_the_way_back_fr
 
     assert state(life)[1] == RolloutState.FAILED
     life.judge_the_end()
+
+
+async def test_a_failing_canary_that_drifts_by_itself_is_evidence_still_and_no_other_node_gets_its_image() -> None:
+    life = await a_life()
+    life.bad.add("image-2")
+    life.change("image-2")
+    while not life.rollout or state(life)[1] != RolloutState.JUDGING:
+        await life.beat(60.0)
+    [canary] = life.at_target()
+    life.odd[canary.uid] = "CapacityReservationDrift"
+    while not life.world.claims[canary.name].is_true(names.DRIFTED):
+        await life.beat(300.0)
+    await life.live(2 * HOUR)
+
+    assert state(life) == ("canary", RolloutState.JUDGING)
+    assert stalled(life).startswith("True GateFails: ")
+    assert [name for name in life.world.claims if life.image_on(name) == "image-2"] == [canary.name]

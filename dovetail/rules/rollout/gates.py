@@ -7,11 +7,12 @@ is what was broken before. One that has no pods on other nodes any more is compa
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
+from math import inf
 from typing import Final
 
 from dovetail.model.objects.pod_rules import is_active
 from dovetail.model.own.gates import WRITTEN, GateResult
-from dovetail.model.own.rollouts import NODES_GATE, NodesGate, NodesRule, Rollout
+from dovetail.model.own.rollouts import NODES_GATE, NodesGate, NodesRule, Rollout, RolloutStatus
 from dovetail.model.pods import Pod, controller_of
 from dovetail.model.pools import NodePool
 from dovetail.model.snapshot import Claims, Snapshot
@@ -28,7 +29,7 @@ from dovetail.rules.rollout.before import (
     owner_of,
 )
 from dovetail.rules.rollout.moves import CONFIRMED, LONGEST_WORDS
-from dovetail.rules.rollout.nodes import split_of
+from dovetail.rules.rollout.nodes import split_of, was_made_of
 
 WORSE: Final = 2  # times the share of unready pods on the other nodes
 SWITCHED_OFF: Final = "it is switched off: no pods are compared"
@@ -88,7 +89,7 @@ def nodes_gate(snapshot: Snapshot, pool: NodePool, known: NodesGate, now: float,
     rule = rollout.nodes_rule or NodesRule()
     if not rule.enabled:
         return _written(known, NodesGate(result=GateResult.PASSING, message=SWITCHED_OFF), now)
-    counts = _counted(snapshot, pool, rollout.status.owners, now)
+    counts = _counted(snapshot, pool, rollout.status, now)
     worse = [each for each in counts if each.is_worse(rule)]
     if worse:
         goes_on = known.since is not None and now - known.asked <= NODES_GATE.counts_for
@@ -120,11 +121,14 @@ def _written(known: NodesGate, found: NodesGate, now: float) -> NodesGate:
     return known if is_same else replace(found, asked=float(int(now)))
 
 
-def _counted(snapshot: Snapshot, pool: NodePool, begun_with: str, now: float) -> tuple[_Counts, ...]:
+def _counted(snapshot: Snapshot, pool: NodePool, status: RolloutStatus, now: float) -> tuple[_Counts, ...]:
     """The counts of each owner with an unready pod at the target, or with fewer pods than it wants and had: the other
-    owners prove nothing against the target."""
-    old, target = split_of(snapshot, pool)
-    nodes, before = {claim.node_name for claim in target}, entries_of(begun_with)
+    owners prove nothing against the target. A node that was made of it and has drifted by itself is evidence still."""
+    others, target = split_of(snapshot, pool)
+    since, stable = status.begun or inf, {image.id for image in status.stable.images}
+    drifted = {claim.uid: claim for claim in others if was_made_of(claim, pool, since, stable)}
+    old, target = tuple(claim for claim in others if claim.uid not in drifted), (*target, *drifted.values())
+    nodes, before = {claim.node_name for claim in target}, entries_of(status.owners)
     unready = {owner_of(pod) for pod in snapshot.unready_pods if pod.node_name in nodes} - {NOBODY}
     asked = [each for each in snapshot.selector_sources.values() if before and each.replicas]
     sources = {key: each for each in asked if digest_of(key := (each.namespace, each.uid)) in before}

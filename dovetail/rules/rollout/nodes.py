@@ -1,7 +1,7 @@
 """Which nodes of a pool are at the target of its latest change, and which are on their way to it."""
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from math import inf
 
 from dovetail.model import names
@@ -101,10 +101,13 @@ def is_refused(claim: NodeClaim, pool: NodePool, snapshot: Snapshot) -> bool:
     """Whether a roll-out that goes back replaces it: a claim at the target, or one that was made of it and has drifted
     since. One that was launched with an older image stays: the target may be that image again, and claims are judged
     one by one. Where no older image suited it, it has the target's."""
-    is_made = not is_old(claim, pool) or (
-        claim.image_id and claim.created >= snapshot.refused_since.get(pool.name, inf)
-    )
-    stable = snapshot.stable_images.get(pool.name, ())
+    since = snapshot.refused_since.get(pool.name, inf)
+    return was_made_of(claim, pool, since, snapshot.stable_images.get(pool.name, ()))
+
+
+def was_made_of(claim: NodeClaim, pool: NodePool, since: float, stable: Collection[str]) -> bool:
+    """Whether it was made of the target that is there since that moment, and has no image of before."""
+    is_made = not is_old(claim, pool) or (claim.image_id and claim.created >= since)
     return bool(is_made) and not _has_older_image(claim) and claim.image_id not in stable
 
 
