@@ -207,6 +207,8 @@ class JudgedLife(Life):
         if came > target.most or step != target.step:
             target.moved, target.most, target.step = now, max(came, target.most), step
         knows = self.rollout is not None and self.rollout.status.makes == f"c/{self.image}"
+        if state in REFUSED:  # it is permitted no more, and a person who lets it run again begins at the first step
+            target.open_since = None
         if target.open_since is None and state in UNDER_WAY and step == self.steps[-1].name and knows:
             target.open_since = now
         ill = self.image in self.bad and any(
@@ -235,11 +237,11 @@ class JudgedLife(Life):
         old = [each for each in self.world.claims.values() if not self.is_at_target(each)]
         if rollout is None or self.people or not old or state in REFUSED:
             return
+        if self.stalled():  # silence is counted from the last name
+            self.target.moved = now
         if now - max(self.target.moved, self.attended) <= HOUR + SLACK:
             return
         until = rollout.status.until
-        if self.stalled():
-            return
         if (state == "Soaking" and until is not None and now <= until + SLACK) or state in ("Awaiting", "Complete"):
             return
         self.fails(f"{state} for an hour without a node more and without a name")
