@@ -128,6 +128,19 @@ def test_a_pod_that_is_on_its_way_when_the_step_begins_was_not_known_to_be_well(
     assert pool.gate[0] == GateResult.PASSING
 
 
+@pytest.mark.parametrize(("crash", "verdict"), [(1, GateResult.PASSING), (2, GateResult.FAILING)])
+def test_several_pods_that_were_on_their_way_and_crash_at_the_target_are_no_accident_where_the_others_are_well(
+    crash: int, verdict: GateResult
+) -> None:
+    pool = Pool({"web": 6})
+    well = pods_of("web", "old0", "old1", "old1", "old1")
+    pool.look([*well, *pods_of("web", "", "", ready=False, started=None)], old=2, new=0)
+    came = ["new0"] * crash
+    pool.look([*well, *crashing("web", *came), *pods_of("web", *["new0"] * (2 - crash))], old=1, new=1, minutes=3)
+
+    assert pool.gate[0] == verdict
+
+
 def test_pods_that_admission_refuses_count_and_what_is_wanted_beyond_those_of_before_does_not() -> None:
     pool = Pool({"web": 4, "scaled": 2})
     scaled = pods_of("scaled", "old0", "old0")
@@ -207,7 +220,7 @@ def test_the_memory_is_short_whatever_the_cluster_is_and_one_of_before_is_read()
     pool = Pool({f"{n:0253}": 10_000 for n in range(400)})
     pool.look([pod for name in pool.wants for pod in pods_of(name, "old0")], old=2, new=0)
     status = json.loads(json.dumps(whole(pool.rollout)))["status"]
-    assert LONGEST - 12 < len(status.pop("owners")) <= LONGEST
+    assert LONGEST - len(" 0123+10000:9999:0") < len(status.pop("owners")) <= LONGEST
 
     of_before = parse_rollout({**whole(pool.rollout), "status": status})
     assert not of_before.fault and of_before.status.owners == ""

@@ -45,6 +45,11 @@ class Fares:
         """What is noted when a step begins: of a pod that is on its way nobody knows whether it was well."""
         return max(0, self.wants - self.ready)
 
+    def excuses(self, alone: bool) -> int:
+        """How many pods prove nothing if they are unready now. `alone`: there are none on other nodes. Beside others
+        that are well only one of those that were on their way is taken to be ill by itself."""
+        return self.lacking if alone else min(self.lacking, self.lacks + 1)
+
 
 def owner_of(pod: Pod) -> tuple[str, str]:
     """Namespace and UID of the controller that makes such a pod anew; none of one that is not meant to run for good."""
@@ -110,11 +115,14 @@ def _owners_on(pods: NodePods) -> frozenset[OwnerKey]:
 
 
 def _entry(owner: OwnerKey, fares: Fares) -> str:
-    return f"{digest_of(owner)}{fares.wants}{f':{fares.lacking}' if fares.lacking else ''}"
+    unwell = f":{fares.lacks}" if fares.lacks != fares.lacking else ""
+    return f"{digest_of(owner)}{fares.wants}{f':{fares.lacking}{unwell}' if fares.lacking else ''}"
 
 
 def _read(text: str) -> Iterator[tuple[str, Fares]]:
     for entry in text.split():
-        wants, _, lacks = entry[_DIGEST:].partition(":")
-        if wants.isdecimal() and (not lacks or lacks.isdecimal()):
-            yield entry[:_DIGEST], Fares(int(wants), int(wants), int(lacks or 0))
+        numbers = entry[_DIGEST:].split(":")
+        if all(map(str.isdecimal, numbers)) and len(numbers) <= 3:
+            wants, lacking = int(numbers[0]), int(numbers[1]) if len(numbers) > 1 else 0
+            lacks = int(numbers[2]) if len(numbers) > 2 else lacking
+            yield entry[:_DIGEST], Fares(wants, wants, lacks, wants - lacking)

@@ -73,13 +73,14 @@ class _Counts:
         """Whether more of them are unready at the target; a pod that starts elsewhere counts as unready there."""
         bad, here = self.bad, self.ready + self.starting + self.unready + self.absent
         by_others = not self.elsewhere or bad * self.elsewhere > WORSE * self.unready_elsewhere * here
-        more = bad if self.before is None else self.fares.lacks - self.unready + bad - self.before.lacks
+        known = None if self.before is None else self.before.excuses(not self.elsewhere)
+        more = bad if known is None else self.fares.lacks - self.unready + bad - known
         return bool(bad) and self.is_compared and by_others and more > rule.tolerates(self.fares.wants)
 
     @property
     def is_open(self) -> bool:
         """Whether it is too early to say: they are fine elsewhere or were before, and none is ready at the target."""
-        was_well = self.before is not None and not self.elsewhere and self.before.lacks < self.before.wants
+        was_well = self.before is not None and not self.elsewhere and self.before.lacking < self.before.wants
         return (self.elsewhere > self.unready_elsewhere or was_well) and not self.ready and bool(self.starting)
 
 
