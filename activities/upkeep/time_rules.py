@@ -217,7 +217,7 @@ def rollout_status(
         place = with_owners(rollout, next_move(replace(rollout, status=place), pool, nodes, now), snapshot, now)
         place = _remembering(rollout, place, snapshot, now)
         if not rollout.is_over:  # else nodes come and go as they like: what it says is of its own change
-            place = replace(place, makes=place.makes or makes, total=nodes.total)
+            place = replace(place, target=place.target or pool.target, makes=place.makes or makes, total=nodes.total)
             place = replace(place, at_target=nodes.at_target, leaving=nodes.leaving)
     said = _of_rollout(replace(rollout, status=place), snapshot, now)
     return replace(place, conditions=_settled(rollout.status.conditions, said, now))

@@ -448,7 +448,13 @@ def test_a_step_without_a_soak_goes_on_in_the_look_that_finds_it_reached() -> No
 
 
 @pytest.mark.parametrize("made", [NOW - 2 * HOUR, NOW - 60])
-@pytest.mark.parametrize("status", [RolloutStatus(), a_status("rest", target="2", makes="x/image-1", begun=NOW - HOUR)])
+@pytest.mark.parametrize(
+    "status",
+    [
+        RolloutStatus(target=POOL.target, makes="x/image-1"),  # it waits
+        a_status("rest", target="2", makes="x/image-1", begun=NOW - HOUR),
+    ],
+)
 def test_nodes_that_were_there_before_the_change_prove_no_step_of_it(status: RolloutStatus, made: float) -> None:
     """Of them it is known one by one that they have drifted; the NodeRollout may be older than they are."""
     steps = tuple(replace(step, soak=0.0) for step in STEPS)

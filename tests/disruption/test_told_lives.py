@@ -8,7 +8,8 @@ import pytest
 
 from dovetail.model import names
 from dovetail.model.own.policies import Freeze, Policy, TimeRules
-from dovetail.model.own.rollouts import Intent, RolloutPlan, RolloutState, RolloutStep
+from dovetail.model.own.rollouts import Intent, Rollout, RolloutPlan, RolloutState, RolloutStep
+from tests.disruption.lives.pool_life import POOL
 from tests.disruption.lives.stories import grown
 from tests.disruption.lives.truth import HOUR, JudgedLife
 
@@ -251,3 +252,21 @@ async def test_a_failing_canary_that_drifts_by_itself_is_evidence_still_and_no_o
     assert state(life) == ("canary", RolloutState.JUDGING)
     assert stalled(life).startswith("True GateFails: ")
     assert [name for name in life.world.claims if life.image_on(name) == "image-2"] == [canary.name]
+
+
+async def test_a_roll_out_that_waits_for_a_change_is_not_used_up_by_a_node_that_drifts_by_itself() -> None:
+    life = await a_life()
+    life.world.rules = TimeRules()
+    life.objects.put(Rollout(name="mine", uid="mine", generation=1, pool=POOL, steps=(CANARY, REST)))
+    await life.beat(60.0)
+    node = min(life.world.claims)
+    life.odd[life.world.claims[node].uid] = "RequirementsDrifted"
+    await life.live(2 * HOUR)
+    assert node not in life.world.claims
+    assert state(life) == ("", RolloutState.WAITING)
+
+    life.bad.add("image-2")
+    life.change("image-2")
+    await life.live(3 * HOUR)
+    assert state(life) == ("canary", RolloutState.JUDGING)
+    assert len(life.at_target()) == 1

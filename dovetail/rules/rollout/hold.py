@@ -4,12 +4,13 @@ from collections.abc import Iterator
 
 from dovetail.model.own.policies import Policy
 from dovetail.model.own.rollout_places import RolloutBasis
-from dovetail.model.own.rollouts import PoolNodes, Rollout
+from dovetail.model.own.rollouts import Intent, PoolNodes, Rollout, RolloutState
 from dovetail.model.pools import NodePool
 from dovetail.model.reasons.disruption_reasons import WhyNot
 from dovetail.model.values.hashing import is_other
 from dovetail.model.values.time import format_time
-from dovetail.rules.rollout.by_policy import rolling, unmade
+from dovetail.rules.rollout.by_policy import SETTLES, rolling, unmade
+from dovetail.rules.rollout.moves import is_awaited
 from dovetail.rules.said import Cause, HeldBy, PoolHold, Said
 
 
@@ -29,7 +30,8 @@ def by_rollout(said: Said, cause: Cause) -> PoolHold | None:
         why = _why_held(rollout, said, said.pool)
         if why:
             message = f"no more for {cause} may begin for NodePool {said.pool.name} by NodeRollout {rollout.name}"
-            return PoolHold(rule=HeldBy.ROLLOUT, why=WhyNot.ROLLOUT, message=f"{message}: {why}")
+            until = _settles(rollout, said)
+            return PoolHold(rule=HeldBy.ROLLOUT, why=WhyNot.ROLLOUT, message=f"{message}: {why}", until=until)
     return None
 
 
@@ -37,7 +39,29 @@ def _that_hold(said: Said) -> Iterator[Rollout]:
     """The roll-outs that are asked. While one goes back, no node comes to the target, and only its nodes leave: the
     steps and gates of others say nothing of these."""
     back = any(each.goes_back for each in said.rollouts)
-    return (each for each in said.rollouts if not back or each.goes_back or each.keeps_all)
+    asked = (each for each in said.rollouts if not back or each.goes_back or each.keeps_all)
+    return (each for each in asked if not _waits_for_another(each, said))
+
+
+def _waits_for_another(rollout: Rollout, said: Said) -> bool:
+    """Whether it waits for a change, and the node that has drifted is not of one: that goes by budgets alone. At the
+    mark this was decided while it stood there."""
+    if said.nodes is None:
+        if said.pool is None or said.basis is None or rollout.status.state != RolloutState.WAITING or rollout.keeps_all:
+            return False
+        return said.basis.has(rollout.place) and not is_other(said.pool.target, rollout.status.target)
+    settles = _settles(rollout, said)
+    return settles is not None and settles <= said.now
+
+
+def _settles(rollout: Rollout, said: Said) -> float | None:
+    """Until when other nodes may follow the one that has drifted; None where it waits for no others."""
+    pool, nodes, status = said.pool, said.nodes, rollout.status
+    is_known = status.state == RolloutState.WAITING and status.target  # else nobody has looked yet
+    may_begin = is_known and not rollout.keeps_all and rollout.intent != Intent.ROLL_BACK
+    if not may_begin or pool is None or nodes is None or is_awaited(rollout, pool, nodes):
+        return None
+    return nodes.newest_drift + SETTLES
 
 
 def why_gone(policies: tuple[Policy, ...], rollouts: tuple[Rollout, ...], pool: str, basis: RolloutBasis) -> str:

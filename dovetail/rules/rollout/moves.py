@@ -59,7 +59,7 @@ def _moved(rollout: Rollout, pool: NodePool, nodes: PoolNodes, now: float) -> Ro
     status = rollout.status
     if status.state == RolloutState.WAITING:
         may_begin = not rollout.fault and rollout.intent in (Intent.RUN, Intent.PROMOTE)
-        return _begun(rollout, pool, nodes, now) if may_begin and nodes.old + nodes.leaving else status
+        return _begun(rollout, pool, nodes, now) if may_begin and is_awaited(rollout, pool, nodes) else status
     if status.state in REFUSED:
         return _refused(rollout, pool, nodes, now)
     if rollout.wants == Intent.ROLL_BACK and status.state in BEGUN and not rollout.fault:
@@ -81,6 +81,15 @@ def _moved(rollout: Rollout, pool: NodePool, nodes: PoolNodes, now: float) -> Ro
     if (rollout.wants == Intent.PROMOTE or is_return) and number != len(known) - 1:
         return _at(rollout, len(known) - 1, now)
     return _within(rollout, number, nodes, now)
+
+
+def is_awaited(rollout: Rollout, pool: NodePool, nodes: PoolNodes) -> bool:
+    """Whether the change is there for which it waits. One node alone may drift for a reason of its own: then the target
+    must be another than when the roll-out was made. A policy makes one of a change that is there."""
+    status, changed = rollout.status, nodes.old + nodes.leaving
+    known = (pool.target, status.target), (nodes.makes, status.makes)
+    is_other_now = any(now and before and is_other(now, before) for now, before in known)
+    return bool(changed) and (is_other_now or changed >= min(2, nodes.total) or bool(rollout.policy))
 
 
 def looks_again(status: RolloutStatus, rollout: RolloutStrategy, now: float) -> tuple[float, ...]:
