@@ -22,7 +22,7 @@ async def test_a_worker_killed_between_the_clouds_answer_and_its_recording_launc
     ground: Ground,
 ) -> None:
     """DUR-1: the effect has happened, the answer is held back, the worker dies with it."""
-    ground.world({"fail": [{"op": "CreateFleet", "answer": "late", "delay": 8, "times": 1}]})
+    ground.world({"fail": [{"op": "CreateFleet", "dryRun": False, "answer": "late", "delay": 8, "times": 1}]})
     before = {i["id"] for i in await ground.instances()}
     await ground.apply(node_pool())
     await ground.apply(deployment(1, "3"))
