@@ -181,7 +181,7 @@ class DrainNode:
     ) -> bool:
         """Whether no pod is being moved from these nodes any more. Once they are empty, a note alone is waited for only
         for a moment, as anybody may write one on a Deployment; and past the deadline no longer."""
-        ended = [await self.mover.end(node, evictions[node.name].waiting) for node in nodes]
+        ended = [await self.mover.end(node, evictions[node.name].waiting, memory) for node in nodes]
         now = self.now()
         return all(ended) or now > memory.last_pod + timing.MOVE_END or (deadline is not None and now > deadline)
 

@@ -77,18 +77,20 @@ class Mover:
                 memory.say(pod, verdict.says, Blocker.MOVE_HELD)
         return tuple(evicted)
 
-    async def end(self, node: Node, left: Iterable[Pod] = ()) -> bool:
+    async def end(self, node: Node, left: Iterable[Pod], memory: DrainMemory) -> bool:
         """End the finished moves from this node, even if the old pod is gone; answers whether none is left. `left`: its
         pods that have not gone: a move whose template somebody else has put back has moved none of them."""
         found = self.lookups.moves_from(node.uid)
         moves = self.lookups.moves()
-        stays = {above.uid for pod in left if (above := moves.deployment_of(pod)) is not None} if found else set()
+        stays = {above.uid: pod for pod in left if (above := moves.deployment_of(pod)) is not None} if found else {}
         for deployment in found:
             roll_out = _of(deployment)
             failed = roll_out.begun is not None and is_to_be_taken_back(roll_out, roll_out.begun, self.now())
             if not roll_out.settled and not failed:
                 continue
             change = self._end if roll_out.settled else self._take_back
+            if not roll_out.settled and deployment.uid in stays:
+                memory.moved.pop(stays[deployment.uid].uid, None)  # we put the template back, and nobody else
             if roll_out.settled and roll_out.begun is not None and deployment.uid in stays:
                 change = self._end if roll_out.moved == written_by(roll_out.begun) else self._undone
             try:
@@ -213,7 +215,7 @@ class NoMoves:
     async def look(self, pods: Iterable[Pod], terms: MoveTerms, memory: DrainMemory) -> tuple[Pod, ...]:
         return tuple(pods)
 
-    async def end(self, node: Node, left: Iterable[Pod] = ()) -> bool:
+    async def end(self, node: Node, left: Iterable[Pod], memory: DrainMemory) -> bool:
         return True
 
     async def undo(self, node: Node, pods: Callable[[], Awaitable[Iterable[Pod]]]) -> None:

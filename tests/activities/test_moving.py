@@ -239,6 +239,22 @@ async def test_a_pod_that_does_not_become_available_is_taken_back_and_holds_the_
     assert {"MoveFailed", "FailedDraining"} <= stage.world.said()
 
 
+async def test_a_move_that_was_taken_back_begins_again_at_once_where_its_deployment_has_changed(stage: Stage) -> None:
+    """TRM-42. Nobody else has put its template back."""
+    stage.controller.works = False
+    stage.world.at(START + 30.0, lambda: stage.controller.now_is(timed_out=True))
+
+    def change() -> None:
+        stage.controller.works = True
+        stage.controller.now_is(generation=stage.controller.roll_out.generation + 1, timed_out=False)
+
+    stage.world.at(START + 60.0, change)
+    await stage.run()
+
+    set_to = [change.template[names.MOVED] for change in stage.controller.changes if change.template is not None]
+    assert (set_to, stage.evicted()) == (["a", None, "a"], []) and stage.world.clock < START + 120.0
+
+
 @pytest.mark.parametrize("drops_notes", [False, True])
 async def test_where_somebody_puts_the_template_back_at_once_nothing_has_moved_and_it_is_tried_again_later(
     stage: Stage, drops_notes: bool
