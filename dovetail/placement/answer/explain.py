@@ -16,6 +16,7 @@ from dovetail.model.places.placements import EmptyPool, PoolRefusal, Reason, Ref
 from dovetail.model.pods import Pod
 from dovetail.model.pools import InstanceType
 from dovetail.model.scheduling.requirements import (
+    Requirement,
     conflicts,
     from_expressions,
     merge,
@@ -62,6 +63,7 @@ class Explainer:
         # By the requests too: what exists nowhere counts as one resource in a demand.
         self._known: dict[tuple[Demand, int], tuple[tuple[PoolRefusal, ...], dict[str, int]]] = {}
         self._withheld_of: dict[State, list[Withheld]] = {}
+        self._empty_words: dict[tuple[str, frozenset[Requirement]], str] = {}  # by pool and what a pod adds to it
 
     def explain(self, refused: Refused) -> RefusedPod:
         """Everything known about one refused pod, or that it cannot be judged."""
@@ -142,9 +144,12 @@ class Explainer:
             return ""
         if undefined(have, needs, index.settings.well_known) or conflicts(have, needs):
             return ""
-        types = ((item.source, item.requirements) for item in index.types_of_empty.get(empty.pool, ()))
-        found = withheld_words(withheld(types, merge(have, needs), index.snapshot.now), index.snapshot.now)
-        return "; ".join(filter(None, (empty.too_few, found)))
+        asked = empty.pool, frozenset(needs.values())
+        if asked not in self._empty_words:
+            types = ((item.source, item.requirements) for item in index.types_of_empty.get(empty.pool, ()))
+            found = withheld_words(withheld(types, merge(have, needs), index.snapshot.now), index.snapshot.now)
+            self._empty_words[asked] = "; ".join(filter(None, (empty.too_few, found)))
+        return self._empty_words[asked]
 
     def _template(self, demand: Demand, pod: Pod, template: Template) -> _Why:
         drafts, facts = self._run.drafts, demand.shape.facts
