@@ -12,7 +12,7 @@ import zlib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -20,6 +20,7 @@ from urllib.parse import urlsplit
 from dovetail.answers.serving.replies import Answer, Page
 from dovetail.answers.shown.documents import Document, document
 from dovetail.answers.status.answer import NodeRow, NodesAnswer
+from dovetail.cli.top.web import Forwarder
 from dovetail.worker.http_server import Endpoint
 from tests.cli.test_status_text import NOW, a_status
 
@@ -219,7 +220,7 @@ def api_server(port: int, folder: Path) -> Iterator[Served]:
         def log_message(self, *_: object) -> None:
             """Into no log."""
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server = Forwarder(("127.0.0.1", 0), Handler)
     server.daemon_threads = True
     threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
     config = {

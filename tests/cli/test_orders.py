@@ -6,13 +6,14 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from dovetail.cli.main import OTHER_CLUSTER, main
+from dovetail.cli.top.web import Forwarder
 from dovetail.model import names
 from dovetail.model.values.json import Json
 from dovetail.model.values.time import format_time
@@ -103,7 +104,7 @@ def cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ApiServ
         def log_message(self, *_: object) -> None:
             """Into no log."""
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server = Forwarder(("127.0.0.1", 0), Handler)
     server.daemon_threads = True
     threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
     config = {

@@ -9,6 +9,7 @@ Temporal namespace, it answers itself if it can.
 import http.client
 import json
 import secrets
+import sys
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -47,6 +48,11 @@ class Forwarder(ThreadingHTTPServer):
 
     daemon_threads = True
     address = ""
+
+    def handle_error(self, request: object, client_address: object) -> None:
+        """A browser that has gone in mid-answer is no news in the terminal."""
+        if not isinstance(sys.exc_info()[1], ConnectionError):
+            super().handle_error(request, client_address)  # type: ignore[arg-type]
 
 
 def forwarder(workers: Workers, port: int, clusters: Clusters | None = None) -> Forwarder:
