@@ -81,23 +81,26 @@ class Mover:
         """End the finished moves from this node, even if the old pod is gone; answers whether none is left. `left`: its
         pods that have not gone: a move whose template somebody else has put back has moved none of them."""
         found = self.lookups.moves_from(node.uid)
+        if not found:
+            return True
         moves = self.lookups.moves()
-        stays = {above.uid: pod for pod in left if (above := moves.deployment_of(pod)) is not None} if found else {}
+        stays = {above.uid: pod for pod in left if (above := moves.deployment_of(pod)) is not None}
         for deployment in found:
-            roll_out = _of(deployment)
-            failed = roll_out.begun is not None and is_to_be_taken_back(roll_out, roll_out.begun, self.now())
-            if not roll_out.settled and not failed:
-                continue
-            change = self._end if roll_out.settled else self._take_back
-            if not roll_out.settled and deployment.uid in stays:
-                memory.moved.pop(stays[deployment.uid].uid, None)  # we put the template back, and nobody else
-            if roll_out.settled and roll_out.begun is not None and deployment.uid in stays:
-                change = self._end if roll_out.moved == written_by(roll_out.begun) else self._undone
+            roll_out, pod = _of(deployment), stays.get(deployment.uid)
+            begun, change = roll_out.begun, self._end
+            if not roll_out.settled:
+                if begun is None or not is_to_be_taken_back(roll_out, begun, self.now()):
+                    continue
+                change = self._take_back
+                if pod is not None:
+                    memory.moved.pop(pod.uid, None)  # we put the template back, and nobody else
+            elif pod is not None and begun is not None and roll_out.moved != written_by(begun):
+                change = self._undone
             try:
                 await to_the_end(change(deployment, node))
             except Failure as failure:
                 _log.debug("Deployment %s: %s", deployment.key, failure)  # looked at again
-        return not found
+        return False
 
     async def undo(self, node: Node, pods: Callable[[], Awaitable[Iterable[Pod]]]) -> None:
         """Take back what is under way, because the node stays. Read from the API server, since a move may have begun a
