@@ -17,6 +17,7 @@ from testbed.cloud.operations import launching, limits
 from testbed.cloud.operations.instance_answers import describe_instance
 from testbed.cloud.operations.launching import Order, Pool
 from testbed.cloud.operations.templates import check_user_data, user_data_of
+from testbed.cloud.settings import ACCOUNT
 from testbed.cloud.state.cloud import Cloud, Operations, Work
 from testbed.cloud.state.instances import Instance
 
@@ -257,7 +258,7 @@ def run_instances(work: Work) -> Json:
     made = [launching.launch(cloud, order) for _ in range(int(params.get("MaxCount", 1)))]
     answer = {
         "ReservationId": order.reservation,
-        "OwnerId": "111122223333",
+        "OwnerId": ACCOUNT,
         "Instances": [describe_instance(cloud, each) for each in made],
     }
     notes = {"instances": [each.id for each in made]}

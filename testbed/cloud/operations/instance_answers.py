@@ -13,13 +13,11 @@ from testbed.cloud.http.errors import AwsError
 from testbed.cloud.http.wire import moment
 from testbed.cloud.json_object import Json
 from testbed.cloud.operations import limits
-from testbed.cloud.operations.interfaces import interfaces_of
+from testbed.cloud.operations.interfaces import VPC, groups_shown, interfaces_of
+from testbed.cloud.settings import ACCOUNT
 from testbed.cloud.state.catalogue import architecture
 from testbed.cloud.state.cloud import Cloud, Operations, Work
 from testbed.cloud.state.instances import CODES, Instance
-
-ACCOUNT = "111122223333"
-VPC = "vpc-0"
 
 
 def _state(instance: Instance) -> Json:
@@ -46,11 +44,6 @@ def _volumes(instance: Instance) -> list[Json]:
         for index, each in enumerate(instance.template.get("BlockDeviceMappings") or ())
         if "Ebs" in each
     ]
-
-
-def _groups(cloud: Cloud, instance: Instance) -> list[Json]:
-    names = {each["id"]: each["name"] for each in cloud.world["securityGroups"]}
-    return [{"GroupId": each, "GroupName": names.get(each)} for each in instance.security_groups]
 
 
 def _placement(cloud: Cloud, instance: Instance) -> Json:
@@ -89,7 +82,7 @@ def _cpu(facts: Json, data: Json) -> Json:
 def describe_instance(cloud: Cloud, instance: Instance) -> Json:
     """One instance as EC2 shows it."""
     facts = cloud.catalogue.facts(instance.type) or {}
-    groups, data = _groups(cloud, instance), instance.template
+    data = instance.template
     described: Json = {
         "InstanceId": instance.id,
         "ImageId": instance.image,
@@ -102,7 +95,7 @@ def describe_instance(cloud: Cloud, instance: Instance) -> Json:
         "PrivateIpAddress": instance.address,
         "PrivateDnsName": instance.node_name,
         "Architecture": architecture(facts) if facts else "x86_64",
-        "SecurityGroups": groups,
+        "SecurityGroups": groups_shown(cloud, instance.security_groups),
         "NetworkInterfaces": interfaces_of(cloud, instance),
         "BlockDeviceMappings": _volumes(instance),
         "Tags": filters.as_tags(instance.tags),

@@ -7,10 +7,10 @@ from testbed.cloud.http import filters
 from testbed.cloud.http.errors import AwsError
 from testbed.cloud.json_object import Json
 from testbed.cloud.operations import limits
+from testbed.cloud.settings import ACCOUNT
 from testbed.cloud.state.cloud import Cloud, Operations, Work
 from testbed.cloud.state.instances import Instance
 
-ACCOUNT: Final = "111122223333"
 VPC: Final = "vpc-0"
 FABRIC: Final = ("efa", "efa-only")
 # docs.aws.amazon.com/AWSEC2/latest/APIReference/errors-overview.html has both codes; that EC2 says the second of an
@@ -49,7 +49,7 @@ def _interface(cloud: Cloud, instance: Instance, number: int, asked: Json) -> Js
         "OwnerId": ACCOUNT,
         "Status": "in-use",
         "InterfaceType": asked.get("InterfaceType") or "interface",
-        "Groups": _groups(cloud, asked.get("Groups") or instance.security_groups),
+        "Groups": groups_shown(cloud, asked.get("Groups") or instance.security_groups),
         "ConnectionTrackingConfiguration": asked.get("ConnectionTrackingSpecification"),
         "Attachment": {
             "DeviceIndex": int(asked.get("DeviceIndex") or 0),
@@ -63,7 +63,8 @@ def _interface(cloud: Cloud, instance: Instance, number: int, asked: Json) -> Js
     return described
 
 
-def _groups(cloud: Cloud, ids: Sequence[str]) -> list[Json]:
+def groups_shown(cloud: Cloud, ids: Sequence[str]) -> list[Json]:
+    """Security groups as an answer lists them."""
     names = {each["id"]: each["name"] for each in cloud.world["securityGroups"]}
     return [{"GroupId": each, "GroupName": names.get(each)} for each in ids]
 
